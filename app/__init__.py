@@ -1,0 +1,1 @@
+"""The desktop window. Imports profiler; never torch, sqlite3 or pynvml."""

@@ -1,0 +1,1 @@
+"""StepScope without a window: record, store, analyse, report. Imports neither Qt nor torch."""

@@ -1,0 +1,85 @@
+"""Every metric: its name, unit and title. A new one is an entry here.
+
+Units are those inside: shares in [0, 1], times in ns, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    name: str
+    unit: str  # share, B, B/s, W, J, degC, MHz, ns, cores, count, mask
+    title: str
+
+
+_ALL = (
+    # NVML, per device. The driver's own averaging applies: see definitions, live signals.
+    Metric("gpu.util", "share", "utilization"),
+    Metric("gpu.mem_util", "share", "memory controller"),
+    Metric("gpu.mem_used", "B", "used"),
+    Metric("gpu.mem_reserved", "B", "reserved by the driver"),
+    Metric("gpu.mem_free", "B", "free"),
+    Metric("gpu.power", "W", "power"),
+    Metric("gpu.energy", "J", "energy"),
+    Metric("gpu.temperature", "degC", "temperature"),
+    Metric("gpu.clock_sm", "MHz", "SM clock"),
+    Metric("gpu.clock_mem", "MHz", "memory clock"),
+    Metric("gpu.throttle", "mask", "throttle reasons"),
+    Metric("gpu.pcie_rx", "B/s", "PCIe to the GPU"),
+    Metric("gpu.pcie_tx", "B/s", "PCIe from the GPU"),
+    Metric("gpu.processes", "count", "processes"),
+    Metric("gpu.other_processes", "count", "processes of others"),
+    Metric("gpu.process_mem", "B", "memory by process"),  # index: pid
+    # psutil, of the machine (per core: index) and of the target's tree.
+    Metric("host.cpu", "share", "CPU"),
+    Metric("host.core", "share", "CPU core"),
+    Metric("host.mem_used", "B", "memory used"),
+    Metric("host.disk_read", "B/s", "disk read"),
+    Metric("host.disk_write", "B/s", "disk write"),
+    Metric("host.net_recv", "B/s", "network received"),
+    Metric("host.net_sent", "B/s", "network sent"),
+    Metric("target.cpu", "cores", "CPU of the target"),
+    Metric("target.mem_rss", "B", "memory of the target"),
+    Metric("target.processes", "count", "processes of the target"),
+    Metric("target.workers", "count", "loader workers"),
+    Metric("target.workers_cpu", "cores", "CPU of loader workers"),
+    # The probe, per process; one sample per step, stamped at the end of the step.
+    Metric("step.index", "count", "step"),
+    Metric("step.wall", "ns", "step time"),
+    Metric("step.data", "ns", "data wait"),
+    Metric("step.h2d", "ns", "h2d"),
+    Metric("step.forward", "ns", "forward"),
+    Metric("step.backward", "ns", "backward"),
+    Metric("step.optimizer", "ns", "optimizer"),
+    Metric("step.other", "ns", "other"),
+    Metric("step.data_cpu", "ns", "CPU time of the loop's thread inside the data wait"),
+    Metric("step.thread_cpu", "ns", "CPU time of the loop's thread in the step"),
+    Metric("step.samples", "count", "samples"),
+    Metric("step.optimizer_calls", "count", "optimizer calls"),
+    Metric("step.syncs", "count", "blocking scalar reads"),
+    Metric("step.sync", "ns", "time in blocking scalar reads"),
+    Metric("step.flags", "mask", "flags"),
+    # CUDA events between stage boundaries, and how far the device is behind the host.
+    Metric("step.device_h2d", "ns", "h2d on the device"),
+    Metric("step.device_forward", "ns", "forward on the device"),
+    Metric("step.device_backward", "ns", "backward on the device"),
+    Metric("step.device_optimizer", "ns", "optimizer on the device"),
+    Metric("step.lag_data", "ns", "device lag at the start of the data wait"),
+    Metric("step.lag_h2d", "ns", "device lag at the start of h2d"),
+    Metric("step.lag_forward", "ns", "device lag at the start of forward"),
+    Metric("step.lag_backward", "ns", "device lag at the start of backward"),
+    Metric("step.lag_optimizer", "ns", "device lag at the start of the optimizer"),
+    Metric("torch.mem_allocated", "B", "allocated by torch"),
+    Metric("torch.mem_reserved", "B", "reserved by torch"),
+    Metric("torch.mem_peak", "B", "peak allocated by torch"),
+    # The recorder on itself.
+    Metric("recorder.lateness", "ns", "lateness of ticks"),
+    Metric("recorder.cpu", "share", "CPU of the recorder"),
+    Metric("recorder.dropped", "count", "dropped records"),
+    Metric("recorder.missed", "count", "missed ticks"),
+)
+
+METRICS: dict[str, Metric] = {m.name: m for m in _ALL}

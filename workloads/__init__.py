@@ -1,0 +1,1 @@
+"""Programs that StepScope ships. Recorded exactly like a user's script."""
