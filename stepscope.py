@@ -25,7 +25,7 @@ def main(argv=None):
 
 
 def attach():
-    """Start the probe in this process, where it did not enter by itself (notebooks, `python -I`, Ray workers).
+    """Start the probe here, where it did not enter by itself (notebooks, `python -I`, Ray workers).
 
     Does nothing, and returns False, outside a recording.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How a stage is drawn. `hatch` names the pattern: slash, backslash, vertical, dots, cross, horizontal, none."""
+    """How a stage is drawn; `hatch`: slash, backslash, vertical, dots, cross, horizontal, none."""
 
     fill: str
     edge: str

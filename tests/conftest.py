@@ -1,0 +1,29 @@
+"""What every test has: no display, and no files outside its own folders."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs, settings and the data of workloads go to a folder of the test session."""
+    base = tmp_path_factory.getbasetemp()
+    monkeypatch.setenv("STEPSCOPE_RUNS", str(base / "runs"))
+    monkeypatch.setenv("STEPSCOPE_CACHE", str(base / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(base / "config"))
+    monkeypatch.delenv("STEPSCOPE_SPOOL", raising=False)
+
+
+@pytest.fixture
+def reference() -> Path:
+    """Real traces and known answers, where this checkout has them beside it."""
+    path = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
+    if not path.is_dir():
+        pytest.skip("no reference data beside the checkout")
+    return path
