@@ -1,0 +1,83 @@
+"""What commands share: strict JSON, tables, and progress on a terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, TextIO
+
+
+def plain(value: Any) -> Any:
+    """`value` in the types JSON has: dataclasses become objects, NaN and infinities null."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays, without importing it
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int, bool)):
+        return value
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout and nothing else."""
+    print(json.dumps(plain(value), allow_nan=False, indent=2, ensure_ascii=False))
+
+
+def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), right: Sequence[int] = (),
+                indent: str = "", out: TextIO | None = None) -> None:
+    """Aligned columns; those whose numbers are in `right` end at the right edge."""
+    every = [tuple(header), *rows] if header else list(rows)
+    if not every:
+        return
+    widths = [max(len(row[k]) for row in every if k < len(row)) for k in range(max(map(len, every)))]
+    for row in every:
+        cells = [c.rjust(widths[k]) if k in right else c.ljust(widths[k]) for k, c in enumerate(row)]
+        print((indent + "  ".join(cells)).rstrip(), file=out or sys.stdout)
+
+
+class Progress:
+    """A bar on stderr while a terminal is there to see it; otherwise silent.
+
+        with Progress("Verifying", total=6) as bar:
+            bar.update(1, "pair 1 of 3")
+    """
+
+    def __init__(self, title: str, total: float, stream: TextIO | None = None) -> None:
+        self.title, self.total = title, total
+        self.stream = stream or sys.stderr
+        self.shown = self.stream.isatty()
+        self.width = 0
+
+    def update(self, done: float, text: str = "") -> None:
+        if not self.shown:
+            return
+        share = min(max(done / self.total, 0.0), 1.0) if self.total > 0 else 0.0
+        filled = round(24 * share)
+        line = f"{self.title} [{'#' * filled}{'.' * (24 - filled)}] {100 * share:3.0f} % {text}".rstrip()
+        self.stream.write("\r" + line.ljust(self.width))
+        self.stream.flush()
+        self.width = len(line)
+
+    def clear(self) -> None:
+        """Take the bar away: what is printed next begins on a clean line."""
+        if self.shown and self.width:
+            self.stream.write("\r" + " " * self.width + "\r")
+            self.stream.flush()
+            self.width = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.clear()

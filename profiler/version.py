@@ -1,0 +1,19 @@
+"""Our version: from the installed package, else from the checkout."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tomllib
+
+from profiler.paths import HOME
+
+
+def version() -> str:
+    """The version, e.g. "0.1.0"; "unknown" for a copy of the folders without either."""
+    checkout = HOME / "pyproject.toml"
+    try:
+        if checkout.exists():  # an editable install's metadata may be older than the code
+            return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
+        return importlib.metadata.version("stepscope")
+    except (importlib.metadata.PackageNotFoundError, OSError, KeyError, ValueError):
+        return "unknown"
