@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import codecs
 import difflib
 import importlib
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
@@ -19,6 +21,9 @@ from pathlib import Path
 from profiler.errors import ProfilerError, UsageError
 
 _FOLDER = Path(__file__).resolve().parent
+
+# What our own texts hold beyond ASCII, where the terminal has no more than that.
+_NARROW = {"\u00a0": " ", "\u2212": "-", "\u00d7": "x", "\u2192": "->", "\u00b0": "deg ", "\u00b5": "u"}
 
 # The order of the help. A command that is not named here is listed last.
 _GROUPS = (
@@ -31,6 +36,9 @@ _GROUPS = (
 
 def main(argv: list[str]) -> int:
     """Run the command line `argv` (without the program's name). Returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a narrow code page must not end a command
+            stream.reconfigure(errors="stepscope")
     try:
         return _main(argv)
     except ProfilerError as error:
@@ -42,6 +50,16 @@ def main(argv: list[str]) -> int:
         # Whoever read our output has left; flushing at exit must not complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
+
+
+def _ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start:error.end]
+    return "".join(_NARROW.get(c, "?") for c in text), error.end
+
+
+codecs.register_error("stepscope", _ascii)
 
 
 def commands() -> dict[str, Path]:
