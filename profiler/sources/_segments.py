@@ -1,0 +1,85 @@
+"""Reading the spool's files as they grow. A probe writes `<pid>.<n>.spool`, n = 0, 1, ..."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+NAME = re.compile(r"([0-9]{1,10})\.([0-9]{1,9})\.spool")
+CHUNK = 1 << 18
+MAX_LINE = 1 << 22  # a probe writes lines of some hundred bytes
+
+
+class Segment:
+    """One file, read from where the last look ended. Lines are bytes without their end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.overlong = 0
+        self._offset = 0
+        self._rest = b""
+        self._skipping = False
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines completed since the last call; a last line without its end waits."""
+        try:
+            file = self.path.open("rb")
+        except OSError:
+            return
+        with file:
+            file.seek(self._offset)
+            while data := file.read(CHUNK):
+                self._offset += len(data)
+                *complete, self._rest = (self._rest + data).split(b"\n")
+                for line in complete:
+                    if not self._skipping:
+                        yield line
+                    self._skipping = False
+                if len(self._rest) > MAX_LINE or self._skipping:
+                    self.overlong += not self._skipping
+                    self._skipping, self._rest = True, b""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the last line read has no end."""
+        return bool(self._rest) or self._skipping
+
+
+class Segments:
+    """All segments of a directory, in order for each pid; those read to the end are deleted."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._open: dict[tuple[int, int], Segment] = {}
+        self.torn: dict[int, int] = {}  # pid -> lines that lost their end or were overlong
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """(pid, line) for everything complete since the last call."""
+        present = self._present()
+        for position, (pid, number) in enumerate(present):
+            # Listed before it is read: a segment with a successor grows no more.
+            follower = present[position + 1] if position + 1 < len(present) else None
+            closed = follower is not None and follower[0] == pid
+            path = self._directory / f"{pid}.{number}.spool"
+            segment = self._open.setdefault((pid, number), Segment(path))
+            for line in segment.lines():
+                yield pid, line
+            self._count(pid, segment.overlong + (closed and segment.unfinished))
+            segment.overlong = 0
+            if closed:
+                with suppress(OSError):
+                    path.unlink()
+                    del self._open[pid, number]
+
+    def _present(self) -> list[tuple[int, int]]:
+        try:
+            names = [path.name for path in self._directory.iterdir()]
+        except OSError:
+            return []
+        return sorted((int(m[1]), int(m[2])) for name in names if (m := NAME.fullmatch(name)))
+
+    def _count(self, pid: int, lines: int) -> None:
+        if lines:
+            self.torn[pid] = self.torn.get(pid, 0) + lines

@@ -1,0 +1,146 @@
+"""The machine's CPU, memory, disks and network, and what the target's tree uses of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import psutil
+
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._usage import Usage, is_spawned_worker, usage
+from profiler.sources.tree import TargetTree
+
+WORKER_NAME = "pt_data_worker"  # torch names its loader workers so since 2.6
+
+
+class HostSource:
+    """CPU and memory at every tick; cores, processes, disks and network at every second one."""
+
+    name = "host"
+    interval_ns: int | None = 250_000_000
+
+    def __init__(self, target: TargetTree) -> None:
+        self._target = target
+        self._tick = 0
+        self._cpu: tuple[float, float] | None = None
+        self._cores: list[tuple[float, float]] = []
+        self._counters: dict[str, tuple[int, float]] = {}
+        self._used: dict[tuple[int, float], float] = {}
+        self._used_at: int | None = None
+        self._named_workers = False
+        self._guesses: dict[tuple[int, float], bool] = {}
+
+    def open(self, sink: Sink, clock: Clock) -> None:
+        """Take the first readings, from which the first rates are counted."""
+        self._cpu = _busy(psutil.cpu_times())
+        self._cores = [_busy(core) for core in psutil.cpu_times(percpu=True)]
+        self._rates(None, clock)
+        self._read_target(None, clock)
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        t_ns = clock.now_ns()
+        now = _busy(psutil.cpu_times())
+        if self._cpu and (share := _share(self._cpu, now)) is not None:
+            sink.sample(sink.track("host.cpu"), t_ns, share)
+        self._cpu = now
+        memory = psutil.virtual_memory()
+        sink.sample(sink.track("host.mem_used"), t_ns, memory.total - memory.available)
+        self._tick += 1
+        if self._tick % 2 == 0:
+            self._read_cores(sink, clock)
+            self._rates(sink, clock)
+            self._read_target(sink, clock)
+
+    def close(self, sink: Sink, clock: Clock) -> None:
+        pass
+
+    def _read_cores(self, sink: Sink, clock: Clock) -> None:
+        t_ns = clock.now_ns()
+        cores = [_busy(core) for core in psutil.cpu_times(percpu=True)]
+        # A core may come or go; then one reading has no predecessor.
+        for number, (before, now) in enumerate(zip(self._cores, cores, strict=False)):
+            if (share := _share(before, now)) is not None:
+                sink.sample(sink.track("host.core", index=number), t_ns, share)
+        self._cores = cores
+
+    def _rates(self, sink: Sink | None, clock: Clock) -> None:
+        disk = psutil.disk_io_counters()
+        if disk is not None:
+            self._rate(sink, "host.disk_read", clock.now_ns(), disk.read_bytes)
+            self._rate(sink, "host.disk_write", clock.now_ns(), disk.write_bytes)
+        nics = {nic: c for nic, c in psutil.net_io_counters(pernic=True).items() if not nic.startswith("lo")}
+        if nics:
+            t_ns = clock.now_ns()
+            self._rate(sink, "host.net_recv", t_ns, sum(c.bytes_recv for c in nics.values()))
+            self._rate(sink, "host.net_sent", t_ns, sum(c.bytes_sent for c in nics.values()))
+
+    def _rate(self, sink: Sink | None, metric: str, t_ns: int, total: float) -> None:
+        before = self._counters.get(metric)
+        self._counters[metric] = (t_ns, total)
+        # A total that falls is another counter: a disk or an interface went away.
+        if sink and before and t_ns > before[0] and total >= before[1]:
+            sink.sample(sink.track(metric), t_ns, (total - before[1]) * 1e9 / (t_ns - before[0]))
+
+    def _read_target(self, sink: Sink | None, clock: Clock) -> None:
+        processes = self._target.processes()
+        if not processes:
+            return
+        t_ns = clock.now_ns()
+        read = [(p, u) for p in processes if (u := usage(p)) is not None]
+        used = {_key(p): u.cpu for p, u in read}
+        workers = {_key(p) for p in self._workers(read)}
+        if sink and read:
+            values = {
+                "target.mem_rss": float(sum(u.rss for _, u in read)),
+                "target.processes": float(len(read)),
+                "target.workers": float(len(workers)),
+            }
+            if self._used_at is not None and t_ns > self._used_at:
+                cores = 1e9 / (t_ns - self._used_at)
+                values["target.cpu"] = self._spent(used, used) * cores
+                values["target.workers_cpu"] = self._spent(used, workers) * cores
+            for metric, value in values.items():
+                sink.sample(sink.track(metric, process=self._target.process), t_ns, value)
+        self._used, self._used_at = used, t_ns
+        self._guesses = {key: guess for key, guess in self._guesses.items() if key in used}
+
+    def _spent(self, used: dict[tuple[int, float], float], which: Iterable[tuple[int, float]]) -> float:
+        """CPU seconds since the last look; all that a process has used when it is new."""
+        return sum(max(0.0, used[key] - self._used.get(key, 0.0)) for key in which)
+
+    def _workers(self, read: list[tuple[psutil.Process, Usage]]) -> list[psutil.Process]:
+        named = [p for p, u in read if u.name == WORKER_NAME]
+        self._named_workers = self._named_workers or bool(named)
+        if self._named_workers:
+            return named
+        by_pid = {p.pid: p for p, _ in read}
+        guessed = []
+        for process, u in read:
+            if process.pid == self._target.pid or process.pid in self._target.loops:
+                continue
+            key = _key(process)
+            if key not in self._guesses:
+                self._guesses[key] = is_spawned_worker(process, by_pid.get(u.parent))
+            if self._guesses[key]:
+                guessed.append(process)
+        return guessed
+
+
+def _key(process: psutil.Process) -> tuple[int, float]:
+    return process.pid, process.create_time()
+
+
+def _busy(times: Any) -> tuple[float, float]:
+    """(busy, all) CPU seconds since boot. Guests are inside user time already."""
+    total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
+    return total - times.idle - getattr(times, "iowait", 0.0), total
+
+
+def _share(before: tuple[float, float], now: tuple[float, float]) -> float | None:
+    """Busy share between two readings; None when the counters did not move."""
+    elapsed = now[1] - before[1]
+    if elapsed <= 0:
+        return None
+    return min(1.0, max(0.0, (now[0] - before[0]) / elapsed))

@@ -1,0 +1,168 @@
+"""What probes wrote: steps, device times, memory, events and profiler traces."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._checked import BadRecord, count, mapping, optional_count, plain, text
+from profiler.sources._probed import ProbedProcess, Times
+from profiler.sources._segments import Segments
+from profiler.sources.tree import TargetTree
+
+MAX_PROCESSES = 1024
+MAX_TRACE = 512 << 20  # bytes of a trace as written
+MAX_TRACE_STORED = 256 << 20  # bytes of a trace as stored
+
+
+class SpoolSource:
+    """Reads the files of a spool directory as they grow, and deletes what it has read.
+
+    `devices` maps the UUID of a device to its id in the run; it may fill later. A line
+    that cannot be used is counted and left out, whatever it holds.
+    """
+
+    name = "spool"
+    interval_ns: int | None = 100_000_000
+
+    def __init__(self, directory: Path, target: TargetTree | None = None,
+                 devices: Mapping[str, int] | None = None) -> None:
+        self._directory = directory
+        self._target = target
+        self._devices: Mapping[str, int] = {} if devices is None else devices
+        self._segments = Segments(directory)
+        self._processes: dict[int, ProbedProcess] = {}
+        self._damaged: dict[int, int] = {}
+        self._told: set[tuple[str, int]] = set()
+        self._dropped_stored: dict[int, int] = {}
+        self._times: Times | None = None
+
+    @property
+    def steps_seen(self) -> int:
+        """Training steps of the process that has made most of them."""
+        return max((p.steps for p in self._processes.values()), default=0)
+
+    @property
+    def trained(self) -> bool:
+        """Whether any process has run a backward or an optimizer."""
+        return any(p.trained for p in self._processes.values())
+
+    def open(self, sink: Sink, clock: Clock) -> None:
+        self._times = Times(clock.from_monotonic, time.monotonic_ns)
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        for pid, line in self._segments.lines():
+            try:
+                self._take(pid, line, sink, clock)
+            except BadRecord:
+                self._damaged[pid] = self._damaged.get(pid, 0) + 1
+        for pid in self._damaged.keys() | self._segments.torn.keys():
+            self._tell_damage(pid, sink, clock)
+        for process in self._processes.values():
+            self._tell_dropped(process, sink, clock)
+
+    def close(self, sink: Sink, clock: Clock) -> None:
+        """Read what is left, and note how much of it could not be used."""
+        self.read(sink, clock)
+        for pid in self._damaged.keys() | self._segments.torn.keys():
+            if pid in self._processes:
+                sink.update_process(self._processes[pid].process, {"damaged_records": self._damage(pid)})
+
+    def _take(self, pid: int, line: bytes, sink: Sink, clock: Clock) -> None:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise BadRecord from error
+        if not isinstance(record, list) or not record or not isinstance(record[0], str):
+            raise BadRecord
+        process = self._of(pid, sink, clock)
+        if record[0] == "trace":
+            self._trace(process, record, sink, clock)
+        else:
+            process.take(record[0], record)
+
+    def _of(self, pid: int, sink: Sink, clock: Clock) -> ProbedProcess:
+        if pid not in self._processes:
+            if len(self._processes) >= MAX_PROCESSES:
+                raise BadRecord
+            if self._times is None:
+                self.open(sink, clock)
+            assert self._times is not None
+            self._processes[pid] = ProbedProcess(pid, sink, self._times, self._target, self._devices)
+        return self._processes[pid]
+
+    def _damage(self, pid: int) -> int:
+        return self._damaged.get(pid, 0) + self._segments.torn.get(pid, 0)
+
+    def _tell_damage(self, pid: int, sink: Sink, clock: Clock) -> None:
+        if ("damage", pid) in self._told:
+            return
+        self._told.add(("damage", pid))
+        known = self._processes.get(pid)
+        sink.event(clock.now_ns(), "spool_damaged", "warning",
+                   f"Process {pid} sent records that cannot be read; they are left out",
+                   process=known.process if known else None, data={"records": self._damage(pid)})
+
+    def _tell_dropped(self, process: ProbedProcess, sink: Sink, clock: Clock) -> None:
+        if process.dropped == self._dropped_stored.get(process.pid, 0):
+            return
+        t_ns = clock.now_ns()
+        if process.pid not in self._dropped_stored:
+            sink.event(t_ns, "records_dropped", "warning",
+                       f"Process {process.pid} dropped {process.dropped} records that were not read in time",
+                       process=process.process, data={"records": process.dropped})
+        self._dropped_stored[process.pid] = process.dropped
+        sink.sample(sink.track("recorder.dropped", process=process.process), t_ns, process.dropped)
+
+    def _trace(self, process: ProbedProcess, record: list[Any], sink: Sink, clock: Clock) -> None:
+        assert self._times is not None
+        try:
+            t0, t1 = self._times.of(record[1]), self._times.of(record[2])
+            name, said = text(record[3], 255), mapping(record[4])
+            path = self._file(name)
+        except (IndexError, ValueError, OSError) as error:
+            raise BadRecord from error
+        properties = {"t0_ns": t0, "t1_ns": t1, "steps": plain(said.get("steps")),
+                      "size": optional_count(said.get("size")), "valid": said.get("valid") is True,
+                      "note": text(said.get("note") or "")}
+        try:
+            data = compressed(path)
+        except (OSError, EOFError) as error:
+            sink.event(clock.now_ns(), "trace_lost", "warning", f"Trace {name} cannot be kept: {error}",
+                       process=process.process)
+        else:
+            sink.attach(t0, "kineto", name, data, process=process.process, properties=properties)
+        with suppress(OSError):
+            path.unlink()
+
+    def _file(self, name: str) -> Path:
+        """The file of that name in the spool directory itself; nothing that lies or points elsewhere."""
+        if name != Path(name).name or name in ("", ".", ".."):
+            raise BadRecord
+        path = self._directory / name
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise BadRecord
+        return path
+
+
+def compressed(path: Path) -> bytes:
+    """The file's content, gzip-compressed. OSError when it is unreadable, too large or empty."""
+    size = count(path.stat().st_size)
+    if size == 0:
+        raise OSError("the file is empty")
+    if size > MAX_TRACE:
+        raise OSError(f"the file has {size} bytes, more than {MAX_TRACE}")
+    data = path.read_bytes()
+    if data[:2] != b"\x1f\x8b":
+        data = gzip.compress(data, compresslevel=3, mtime=0)
+    if len(data) > MAX_TRACE_STORED:
+        raise OSError(f"compressed it has {len(data)} bytes, more than {MAX_TRACE_STORED}")
+    return data
