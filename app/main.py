@@ -1,0 +1,34 @@
+"""The window's process: the application object, its theme, one main window, the event loop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+from app.main_window import MainWindow
+from app.settings import Settings
+
+
+def run(files: Sequence[str] = (), tour: bool = False) -> int:
+    """Open the window, on run files if any; with `tour`, start the tour in it. Returns the exit status."""
+    app = QApplication.instance()
+    if not isinstance(app, QApplication):
+        app = QApplication(sys.argv[:1])
+    app.setApplicationName("StepScope")
+    app.setApplicationDisplayName("StepScope")
+    app.setDesktopFileName("stepscope")
+    settings = Settings()
+    theme.apply(app, settings.theme)
+    window = MainWindow(settings)
+    window.show()
+    if files:
+        window.open_later(files[0])
+    if tour:
+        window.filled.connect(lambda: QTimer.singleShot(0, window.start_tour))
+    status = app.exec()
+    window.shut_down()
+    return status

@@ -1,0 +1,56 @@
+"""The bar at the foot: device, machine, sampling rate, dropped records, own overhead; the run file at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLabel, QWidget
+
+from app.icons import IconLabel
+from app.tokens import STATUS_BAR
+from app.widgets.basic import Hairline, Surface, label, row
+
+FIELDS = ("device", "machine", "rate", "dropped", "state")
+
+
+class StatusBar(Surface):
+    """Facts in a row, divided by hairlines; an empty one takes no room."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("chrome", parent=parent)
+        self.setFixedHeight(STATUS_BAR)
+        self.box.addWidget(Hairline())
+        self._device_icon = IconLabel("gpu", "t3", 14)
+        self._fields: dict[str, tuple[QLabel, Hairline]] = {}
+        line = row(self._device_icon, spacing=0, margins=(12, 0, 16, 0))
+        for i, name in enumerate(FIELDS):
+            text = label("", "caption", "t2")
+            text.setContentsMargins(8 if i == 0 else 0, 0, 0, 0)
+            divider = Hairline(vertical=True, colour="line2")
+            divider.setFixedHeight(14)
+            line.addWidget(text)
+            line.addSpacing(12)
+            line.addWidget(divider)
+            line.addSpacing(12)
+            self._fields[name] = (text, divider)
+        line.addStretch(1)
+        self._file = label("no run file", "caption", "t2")
+        line.addWidget(IconLabel("database", "t3", 14))
+        line.addSpacing(6)
+        line.addWidget(self._file)
+        self.box.addLayout(line, 1)
+        self.show_facts(device="", machine="This machine", rate="not sampling", dropped="", state="idle")
+
+    def show_facts(self, *, device_icon: str = "", run_file: str | None = None, **facts: str) -> None:
+        """Show facts by field: device, machine, rate, dropped, state; others stay as they are."""
+        if device_icon:
+            self._device_icon.show_icon(device_icon, "t3")
+        if run_file is not None:
+            self._file.setText(run_file)
+        for name, value in facts.items():
+            text, divider = self._fields[name]
+            text.setText(value)
+            text.setVisible(bool(value))
+            divider.setVisible(bool(value))
+
+    def fact(self, name: str) -> str:
+        """What a field says."""
+        return self._fields[name][0].text()
