@@ -1,0 +1,145 @@
+"""Record a command or a workload while it runs.
+
+    stepscope record -- python train.py --epochs 3
+    stepscope record --workload input_starved --set workers=2
+
+The command runs as without StepScope: same terminal, input, output, working
+directory and exit status; 128 + n when signal n ended it. When --steps or
+--duration ended it, the status is 0. By default the recording is light;
+--trace-steps asks for one torch.profiler window as well, --trace-every for one
+again and again. Everything after -- belongs to the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from profiler.cli import _recording
+from profiler.errors import TargetError, UsageError
+from profiler.record.options import Options, status_of
+
+_INTERPRETERS = {".py": "python", ".sh": "sh"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [options] (--workload NAME [--set KEY=VALUE ...] | -- COMMAND ...)"
+    parser.add_argument("--workload", metavar="NAME", help="a workload of ours: see stepscope workloads")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
+                        help="a setting of the workload; may be given many times")
+    parser.add_argument("--data", type=Path, metavar="DIR",
+                        help="the workload's data, instead of what it makes itself")
+    _recording.add_common(parser)
+    parser.add_argument("--steps", type=int, metavar="N", help="end after N training steps")
+    parser.add_argument("--trace-steps", type=int, metavar="N",
+                        help="profile N steps with torch.profiler, after the warm-up (default: none)")
+    parser.add_argument("--trace-every", type=float, metavar="S",
+                        help="such a window every S seconds (8 steps each without --trace-steps)")
+    parser.add_argument("--lifeline", action="store_true",
+                        help="end the command when the recorder dies (workloads always do)")
+    parser.add_argument("--intervene", metavar="JSON",
+                        help="loader settings to change in the command, e.g. '{\"num_workers\": 4}'")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...",
+                        help="what to run and record")
+
+
+def run(args: argparse.Namespace) -> int:
+    options = _options(args)
+    from profiler.record.recorder import record
+
+    outcome = record(options, _recording.note)
+    _recording.tell(options, outcome)
+    if outcome.code is None or outcome.reason in ("steps", "duration"):
+        return 0
+    return status_of(outcome.code)
+
+
+def _options(args: argparse.Namespace) -> Options:
+    _recording.check_common(args)
+    for option, value in (("--steps", args.steps), ("--trace-steps", args.trace_steps)):
+        if value is not None and value < 1:
+            raise UsageError(f"{option} {value} is out of range", "It is 1 or more")
+    if args.trace_every is not None and not args.trace_every > 0:
+        raise UsageError(f"--trace-every {args.trace_every:g} is not a time", "Give seconds above 0")
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    settings: dict[str, Any] = {}
+    if args.workload is not None:
+        if command:
+            raise UsageError("both a workload and a command are given", "Record one of them")
+        command, settings = _workload(args)
+    elif args.settings or args.data:
+        raise UsageError(f"{'--set' if args.settings else '--data'} goes with --workload",
+                         "Settings of your own command go after --")
+    else:
+        _check_command(command)
+    name = args.name or args.workload or _name(command)
+    return Options(
+        output=_recording.output_path(args.output, name, args.force), overwrite=args.force,
+        command=tuple(command), workload=args.workload, settings=settings, name=name, notes=args.notes,
+        rate_hz=args.rate, duration_s=args.duration, steps=args.steps, trace_steps=args.trace_steps,
+        trace_every_s=args.trace_every, intervene=_intervene(args.intervene), lifeline=args.lifeline,
+        control=args.control, json_result=args.json)
+
+
+def _workload(args: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    from profiler import catalog
+
+    info = catalog.get(args.workload)
+    values = catalog.parse_settings(info, args.settings)
+    data = None
+    if args.data is not None:
+        data = args.data.absolute()
+        catalog.check_data(info.name, data)
+    return catalog.workload_command(info.name, values, data), values
+
+
+def _check_command(command: Sequence[str]) -> None:
+    """Tell what is wrong with it before a run file is made."""
+    if not command:
+        raise UsageError("nothing to record", "Add -- COMMAND, or --workload NAME")
+    name = command[0]
+    if os.sep not in name:
+        if shutil.which(name) is None:
+            script = Path(name).suffix in _INTERPRETERS and Path(name).is_file()
+            raise TargetError(f"command not found: {name}", _by_interpreter(name) if script else
+                              "Check its spelling, or give its path")
+        return
+    path = Path(name)
+    if not path.exists():
+        raise TargetError(f"command not found: {name}", "Check its path")
+    if path.is_dir():
+        raise TargetError(f"command cannot be executed: {name} is a folder", "Name a program in it")
+    if not os.access(path, os.X_OK):
+        raise TargetError(f"command cannot be executed: {name} is not executable", _by_interpreter(name))
+
+
+def _by_interpreter(name: str) -> str:
+    interpreter = _INTERPRETERS.get(Path(name).suffix)
+    return f"Run it by its interpreter: {interpreter} {name}" if interpreter else f"Use chmod +x {name}"
+
+
+def _name(command: Sequence[str]) -> str:
+    """What to call a run: the script, the module after -m, else the program."""
+    program, *rest = command
+    if Path(program).name.startswith(("python", "torchrun", "accelerate", "uv")):
+        for before, word in zip(["", *rest], rest, strict=False):
+            if before == "-m" or (not word.startswith("-") and word.endswith(".py")):
+                return Path(word).stem if word.endswith(".py") else word
+    return Path(program).name
+
+
+def _intervene(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise UsageError("--intervene is not a JSON object", 'For example {"num_workers": 4}')
+    return value

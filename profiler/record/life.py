@@ -1,0 +1,141 @@
+"""The target's life as the recorder sees it: running, being ended, ended, and why."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from profiler.errors import TargetError
+from profiler.model import Sink
+from profiler.record import session
+from profiler.record.absent import AbsentProbes
+from profiler.record.clock import Clock
+from profiler.record.options import Options, signal_name, status_of
+from profiler.record.stop import LEFTOVER_STAGES, StagedStop, carriers
+from profiler.record.target import PtyTarget, Target
+from profiler.run.alive import process_start
+from profiler.sources.tree import TargetTree
+
+
+class Life:
+    """What is recorded: a command that we started, a process that runs already, or no process at all.
+
+    `reason` is None until it ends, or is to end: ended, stopped, killed,
+    terminated, steps, duration, detached. `code` is the target's exit code.
+    """
+
+    def __init__(self, options: Options, sink: Sink, clock: Clock, spool: Path) -> None:
+        self.tree = TargetTree()
+        self.target: Target | PtyTarget | None = None
+        self.reason: str | None = None
+        self.code: int | None = None
+        self.absent: AbsentProbes | None = None
+        self._options = options
+        self._sink = sink
+        self._clock = clock
+        self._spool = spool
+        self._lifeline: int | None = None
+        self._stop: StagedStop | None = None
+        self._all_ended = False
+        self._watched_start: float | None = None
+
+    def begin(self) -> None:
+        """Start the command, or find the process. TargetError when there is none."""
+        options = self._options
+        if options.command:
+            self.target, self._lifeline = session.start_target(options, self._spool)
+            self._follow(self.target.pid, shlex.join(options.command))
+            self.absent = AbsentProbes(self.tree.processes, self._spool)
+        elif options.pid is not None:
+            self._watched_start = process_start(options.pid)
+            if self._watched_start is None:
+                raise TargetError(f"there is no process {options.pid}", "List processes with ps")
+            self._follow(options.pid, _command_of(options.pid))
+
+    def _follow(self, pid: int, command: str) -> None:
+        process = self._sink.add_process(pid, "target", command=command, started_ns=self._clock.now_ns())
+        self.tree.follow(pid, process)
+
+    def fds(self) -> list[int]:
+        """Descriptors that tell of output or of the end."""
+        if self.target is None or (self.code is not None and isinstance(self.target, Target)):
+            return []  # once it has ended its descriptor is readable for ever
+        return self.target.fds()
+
+    @property
+    def bound(self) -> bool:
+        """Whether the target ends with the recorder."""
+        return self._lifeline is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to wait for."""
+        if self.reason == "detached" or (self.target is None and self.reason is not None):
+            return True
+        return self.code is not None and (self._stop is None or self._all_ended)
+
+    def stop(self, reason: str, *, kill: bool = False) -> None:
+        """End it, the target in stages. Does not wait."""
+        self.reason = self.reason or reason
+        if self.target is None or self.code is not None:
+            return
+        if self._stop is None:
+            if self.absent is not None:
+                self.absent.look()  # afterwards there is nothing left to look at
+            self._stop = StagedStop(self._members)
+        if kill:
+            self._stop.hurry()
+
+    def check(self) -> None:
+        """Look whether the target has ended; go on with a stop that is on its way."""
+        if self.target is not None and self.code is None and (code := self.target.poll()) is not None:
+            self._ended(code)
+        if self._stop is not None and not self._all_ended:
+            self._all_ended = self._stop.advance()
+
+    def check_watched(self) -> None:
+        """Look whether a process that is only watched has ended."""
+        if self._watched_start is not None and process_start(self._options.pid) != self._watched_start:
+            self.reason = self.reason or "ended"
+
+    def _ended(self, code: int) -> None:
+        self.code = code
+        if self._stop is None and self._options.workload is not None:
+            self._stop = StagedStop(self._members, LEFTOVER_STAGES)
+        self.reason = self.reason or "ended"
+        how = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
+        severity = "error" if code and self.reason == "ended" else "info"
+        self._sink.event(self._clock.now_ns(), "target_exit", severity, f"The command {how}",
+                         process=self.tree.process, data={"code": status_of(code), "reason": self.reason})
+
+    def _members(self) -> list[psutil.Process]:
+        """The processes of the target: its tree, and of a workload of ours also what left the tree."""
+        assert self.target is not None
+        members = self.tree.processes()
+        with suppress(psutil.Error):
+            if self.code is None:  # afterwards the number may be another's
+                root = psutil.Process(self.target.pid)
+                members = [*members, root, *root.children(recursive=True)]
+        if self._options.workload is not None:
+            relay = self.target.relay_pid if isinstance(self.target, PtyTarget) else None
+            found = carriers("STEPSCOPE_SPOOL", str(self._spool))
+            members = [*members, *(process for process in found if process.pid != relay)]
+        return members
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self.target is not None:
+            self.target.close()
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+
+def _command_of(pid: int) -> str:
+    with suppress(psutil.Error):
+        return shlex.join(psutil.Process(pid).cmdline())
+    return ""

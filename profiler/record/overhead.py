@@ -1,0 +1,65 @@
+"""The recorder on itself: lateness, CPU time, what it missed."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from profiler.model import Sink
+from profiler.record.ticks import SourceThread
+from profiler.sources import Clock
+
+
+class Overhead:
+    """Samples the recorder's own cost once a second, and sums it up at the end."""
+
+    def __init__(self, threads: Sequence[SourceThread]) -> None:
+        self._threads = threads
+        self._begin_ns = self._last_ns = time.monotonic_ns()
+        self._begin_cpu_ns = self._last_cpu_ns = time.process_time_ns()
+
+    def sample(self, sink: Sink, clock: Clock) -> None:
+        """Write recorder.cpu (share of one core), .lateness (largest, ns), .missed (ticks so far)."""
+        now, cpu = time.monotonic_ns(), time.process_time_ns()
+        if now <= self._last_ns:
+            return
+        t_ns = clock.now_ns()
+        share = (cpu - self._last_cpu_ns) / (now - self._last_ns)
+        self._last_ns, self._last_cpu_ns = now, cpu
+        sink.sample(sink.track("recorder.cpu"), t_ns, share)
+        lateness = max((thread.cadence.take_recent() for thread in self._threads), default=0)
+        sink.sample(sink.track("recorder.lateness"), t_ns, float(lateness))
+        sink.sample(sink.track("recorder.missed"), t_ns, float(self._missed()))
+
+    def _missed(self) -> int:
+        return sum(thread.cadence.missed for thread in self._threads)
+
+    def summary(self) -> dict[str, Any]:
+        """The run's `overhead`: times in s, cpu_share of one core, peak_rss in bytes, ticks by source."""
+        wall = (time.monotonic_ns() - self._begin_ns) / 1e9
+        cpu = (time.process_time_ns() - self._begin_cpu_ns) / 1e9
+        scale = 1 if sys.platform == "darwin" else 1024
+        return {
+            "wall_s": wall,
+            "cpu_s": cpu,
+            "cpu_share": cpu / wall if wall > 0 else None,
+            "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale,
+            "missed": self._missed(),
+            "sources": {thread.source.name: _ticks(thread, wall) for thread in self._threads},
+        }
+
+
+def _ticks(thread: SourceThread, wall_s: float) -> dict[str, Any]:
+    cadence = thread.cadence
+    return {
+        "ticks": cadence.ticks,
+        "missed": cadence.missed,
+        "asked_hz": 1e9 / cadence.interval_ns,
+        "rate_hz": cadence.ticks / wall_s if wall_s > 0 else None,
+        "lateness_mean_ns": cadence.lateness_sum_ns / cadence.ticks if cadence.ticks else None,
+        "lateness_max_ns": cadence.lateness_max_ns if cadence.ticks else None,
+        "off": thread.off,
+    }

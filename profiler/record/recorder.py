@@ -1,0 +1,236 @@
+"""The recorder's loop: commits, watches target and control, and ends everything in order."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from profiler.record import metadata, session
+from profiler.record.clock import Clock
+from profiler.record.control import Control
+from profiler.record.life import Life
+from profiler.record.options import TRACE_STEPS, Options, Outcome
+from profiler.record.output import Output
+from profiler.record.overhead import Overhead
+from profiler.record.ticks import SourceThread
+from profiler.record.wake import ENDING, Wake
+from profiler.run.writer import RunWriter
+
+TURN_NS = 100_000_000  # between commits
+SECOND_NS = 1_000_000_000
+ANCHOR_NS = 60_000_000_000
+SOURCES_END_S = 1.0  # a source that hangs is left behind after that
+SPOOL_END_S = 10.0  # the last traces are read and compressed
+
+
+def record(options: Options, notify: Callable[[str], None]) -> Outcome:
+    """Record until the target has ended, or a limit, a signal or the control channel ends it.
+
+    `notify` gets lines for the user. TargetError, RunError when it cannot begin; then no file is left.
+    """
+    clock = Clock()
+    writer = RunWriter.create(options.output, session.first_meta(options, clock), overwrite=options.overwrite)
+    recorder = Recorder(options, clock, writer, notify)
+    try:
+        return recorder.run()
+    except BaseException:
+        if not recorder.begun:
+            writer.close()
+            for ending in ("", "-wal", "-shm", "-journal"):
+                options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
+        raise
+
+
+class Recorder:
+    """One recording, from the main thread."""
+
+    def __init__(self, options: Options, clock: Clock, writer: RunWriter,
+                 notify: Callable[[str], None]) -> None:
+        self.begun = False
+        self._options = options
+        self._clock = clock
+        self._writer = writer
+        self._notify = notify
+        self._told_failed = False
+        self._output = Output(writer)
+        self._spool = session.make_spool()
+        self._life = Life(options, writer, clock, self._spool)
+        self._wake = Wake()
+        self._control = Control(self._wake.wake) if options.control else None
+
+    def run(self) -> Outcome:
+        try:
+            self._begin()
+            self._loop()
+            return self._end()
+        finally:
+            self._wake.close()
+            self._life.close()
+            shutil.rmtree(self._spool, ignore_errors=True)
+
+    def _begin(self) -> None:
+        self._life.begin()
+        self.begun = True
+        self._begun_ns = time.monotonic_ns()
+        sources, self._probes = session.make_sources(self._life.tree, self._spool)
+        rate = self._options.rate_hz
+        self._threads = [SourceThread(source, self._writer, self._clock, rate) for source in sources]
+        self._overhead = Overhead(self._threads)
+        for thread in self._threads:
+            thread.start()
+        threading.Thread(target=self._read_git, daemon=True).start()
+        self._writer.commit()
+        if self._control is not None:
+            target = self._life.target
+            self._control.tell("started", run=str(self._options.output), pid=target.pid if target else None)
+            self._control.start()
+
+    def _read_git(self) -> None:
+        if (found := metadata.git(Path.cwd())) is not None:
+            self._writer.set_meta("git", found)
+
+    # The loop.
+
+    def _loop(self) -> None:
+        turn = second = anchor = time.monotonic_ns()
+        while not self._life.over:
+            self._wake.wait(turn, self._life.fds())
+            self._take_output()
+            self._take_signals()
+            self._take_commands()
+            self._life.check()
+            self._check_limits()
+            now = time.monotonic_ns()
+            if now >= turn:
+                turn = _next(turn, TURN_NS, now)
+                self._commit()
+            if now >= second:
+                second = _next(second, SECOND_NS, now)
+                self._each_second()
+            if now >= anchor:
+                anchor = _next(anchor, ANCHOR_NS, now)
+                self._clock.add_anchor()
+                self._writer.set_meta("anchors", self._clock.anchors)
+
+    def _take_output(self) -> None:
+        if self._life.target is not None:
+            self._output.add(self._life.target.read_output())
+
+    def _commit(self) -> None:
+        self._output.flush(self._clock.now_ns())
+        self._writer.commit()
+        if self._writer.failed is not None and not self._told_failed:
+            self._told_failed = True
+            self._notify(f"the recording has stopped, the command goes on: {self._writer.failed}")
+            if self._control is not None:
+                self._control.tell("error", message=f"the recording has stopped: {self._writer.failed}")
+
+    def _each_second(self) -> None:
+        self._overhead.sample(self._writer, self._clock)
+        for thread in self._threads:
+            thread.watch()
+        if self._life.absent is not None and self._life.code is None:
+            self._life.absent.tick(self._writer, self._clock)
+        self._life.check_watched()
+
+    def _take_signals(self) -> None:
+        for number in self._wake.take_signals():
+            if signal.Signals(number).name in ENDING:
+                self._life.stop("terminated")
+            elif self._life.target is None:  # else the keys of the terminal are the target's
+                self._life.stop("stopped")
+
+    def _check_limits(self) -> None:
+        if self._life.reason is not None:
+            return
+        seconds, steps = self._options.duration_s, self._options.steps
+        if seconds is not None and time.monotonic_ns() - self._begun_ns >= seconds * 1e9:
+            self._life.stop("duration")
+        elif steps is not None and self._probes.steps_seen >= steps:
+            self._life.stop("steps")
+
+    # The control channel.
+
+    def _take_commands(self) -> None:
+        while self._control is not None and (command := self._control.take()) is not None:
+            self._obey(command)
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        do = command["do"]
+        if do == "stop":
+            self._life.stop("stopped")
+        elif do == "kill":
+            self._life.stop("killed", kill=True)
+        elif do == "mark":
+            text = str(command.get("text") or "mark")[:500]
+            self._writer.event(self._clock.now_ns(), "mark", "info", text)
+        elif do == "trace":
+            self._ask_for_trace(command.get("steps"))
+        elif do == "input" and self._life.target is not None:
+            self._life.target.type(str(command.get("text", "")))
+        elif do == "flush":
+            self._commit()
+        elif do == "eof" and self._life.reason is None:
+            # who controlled us is gone: a workload ends with it, a user's command goes on without us
+            if self._life.target is not None and not self._life.bound:
+                self._life.reason = "detached"
+            else:
+                self._life.stop("stopped")
+
+    def _ask_for_trace(self, steps: Any) -> None:
+        wanted = steps if isinstance(steps, int) and 0 < steps <= 1000 else TRACE_STEPS
+        new = self._spool / ".trace_now.new"
+        with suppress(OSError):
+            new.write_text(str(wanted), encoding="ascii")
+            new.replace(self._spool / "trace_now")
+
+    # The end.
+
+    def _end(self) -> Outcome:
+        duration = (time.monotonic_ns() - self._begun_ns) / 1e9
+        self._take_output()
+        self._join_sources()
+        if self._life.absent is not None:
+            self._life.absent.end(self._writer, self._clock)
+        self._overhead.sample(self._writer, self._clock)
+        reason, code = self._life.reason or "ended", self._life.code
+        crashed = reason == "detached" or (reason == "ended" and bool(code))
+        outcome = Outcome(self._options.output, "partial" if crashed else "finished", reason, code,
+                          self._probes.steps_seen, duration)
+        self._clock.add_anchor()
+        self._writer.set_meta("anchors", self._clock.anchors)
+        self._writer.set_meta("overhead", self._overhead.summary())
+        self._writer.set_meta("exit", outcome.exit_meta())
+        self._commit()
+        failed = self._writer.failed
+        self._writer.finish(outcome.state, self._clock.now_ns())
+        if failed is None and self._writer.failed != "closed":
+            failed = self._writer.failed
+        outcome = outcome.with_failure(failed)
+        if self._control is not None:
+            self._control.tell("finished", run=str(outcome.output), state=outcome.state,
+                               exit=outcome.exit_meta())
+        return outcome
+
+    def _join_sources(self) -> None:
+        """A source's last read is in its thread; one that hangs is left behind."""
+        for thread in self._threads:
+            thread.stop()
+        begin = time.monotonic()
+        for thread in self._threads:
+            limit = SPOOL_END_S if thread.source is self._probes else SOURCES_END_S
+            if not thread.join(begin + limit - time.monotonic()):
+                self._writer.event(self._clock.now_ns(), "source_stuck", "warning",
+                                   f"the {thread.source.name} source did not end in time",
+                                   data={"source": thread.source.name})
+
+
+def _next(due_ns: int, interval_ns: int, now_ns: int) -> int:
+    """The next time of a cadence, what was missed left out."""
+    return due_ns + interval_ns * (1 + (now_ns - due_ns) // interval_ns)
