@@ -1,0 +1,88 @@
+"""Samples on their way into blocks: per track, in memory, as long as the journal still has them too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from profiler.run.codec import pack_block, pack_floats, pack_ints
+from profiler.run.pyramid import Entries, Pyramid
+
+LEAST = 256  # samples that are worth a block
+LONGEST_SECONDS = 300.0  # after that a block is written with what there is
+MOST = 1 << 16  # samples in one block
+
+BlockRow = tuple[int, int, int, int, int, int, bytes]  # track, level, first, n, t0_ns, t1_ns, data
+
+
+class _Open:
+    """The open block of one track."""
+
+    __slots__ = ("first", "pyramid", "since", "times", "values")
+
+    def __init__(self) -> None:
+        self.times: list[int] = []  # us
+        self.values: list[float] = []
+        self.first = 0
+        self.since = 0.0
+        self.pyramid = Pyramid()
+
+
+class OpenBlocks:
+    """Takes samples that are in the journal, gives the rows that replace them."""
+
+    def __init__(self) -> None:
+        self._tracks: dict[int, _Open] = {}
+        self.rows: list[BlockRow] = []  # ready to be written; the caller clears it when they are
+        self.newest_us = -(1 << 62)
+
+    def add(self, tracks: Sequence[int], times: Sequence[int], values: Sequence[float], now: float) -> None:
+        """Samples as columns: times in us, finite values. `now` in seconds."""
+        for track, time, value in zip(tracks, times, values, strict=True):
+            block = self._tracks.get(track)
+            if block is None:
+                block = self._tracks[track] = _Open()
+            if not block.times:
+                block.since = now
+            block.times.append(time)
+            block.values.append(value)
+        self.newest_us = max(self.newest_us, max(times))
+
+    def close(self, now: float, whole: bool) -> None:
+        """Turn open blocks into `rows`: those that are due, or all of them."""
+        for track, block in self._tracks.items():
+            count = len(block.times)
+            if count and (whole or count >= LEAST or now - block.since >= LONGEST_SECONDS):
+                for start in range(0, count, MOST):
+                    self._sample_rows(track, block, slice(start, start + MOST))
+                block.times, block.values = [], []
+            for level, entries in block.pyramid.blocks(all_of_them=whole):
+                self.rows.append(_group_row(track, level, entries))
+
+    def left(self) -> tuple[list[int], list[int], list[float]]:
+        """Columns of the samples that are still open: what the journal must keep."""
+        tracks: list[int] = []
+        times: list[int] = []
+        values: list[float] = []
+        for track, block in self._tracks.items():
+            tracks += [track] * len(block.times)
+            times += block.times
+            values += block.values
+        return tracks, times, values
+
+    def _sample_rows(self, track: int, block: _Open, part: slice) -> None:
+        times, values = block.times[part], block.values[part]
+        if any(later < earlier for earlier, later in pairwise(times)):
+            order = sorted(range(len(times)), key=times.__getitem__)
+            times, values = [times[i] for i in order], [values[i] for i in order]
+        data = pack_block([pack_ints(times), pack_floats(values)])
+        self.rows.append((track, 0, block.first, len(times), times[0] * 1000, times[-1] * 1000, data))
+        block.first += len(times)
+        block.pyramid.add(times, values)
+
+
+def _group_row(track: int, level: int, entries: Entries) -> BlockRow:
+    times, values = (entries.t0, entries.t1), (entries.low, entries.high)
+    columns = [*map(pack_ints, times), *map(pack_floats, values)]
+    return (track, level, entries.first, len(entries), min(entries.t0) * 1000, max(entries.t1) * 1000,
+            pack_block(columns))

@@ -1,0 +1,190 @@
+"""Run files as files: what makes one, what is wrong with one, and how it is opened for writing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
+
+APPLICATION_ID = 0x53545053
+VERSION = 1
+SCHEMA = Path(__file__).with_name("schema.sql")
+BUSY_SECONDS = 5.0  # how long to wait for another process that reads or writes
+
+PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+BUMP = "UPDATE meta SET value = value + 1 WHERE key = 'revision'"
+
+
+def look(path: Path) -> None:
+    """RunError or NotARunError when there is no file to open. Does not open it: see `identify`."""
+    try:
+        if path.is_dir():
+            raise NotARunError(f"{path} is a folder", "Name a run file inside it")
+        if not path.is_file():
+            raise RunError(f"{path} is not a regular file" if path.exists() else f"{path}: no such file")
+        if not path.stat().st_size:
+            raise NotARunError(f"{path} is empty", "Its recording ended before it began")
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}") from error
+    if not os.access(path, os.R_OK):
+        raise RunError(f"{path} cannot be read: permission denied", "Check the permissions of the file")
+
+
+def identify(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether the run file has a -wal. NotARunError, RunVersionError, or an error of SQLite.
+
+    Asked through SQLite: to open and close the file otherwise would, on POSIX, drop the locks that other
+    connections of this process hold on it.
+    """
+    try:
+        application = db.execute("PRAGMA application_id").fetchone()[0]
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        wal = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
+            raise NotARunError(f"{path} is not a run file", "`stepscope record` makes run files") from error
+        raise
+    if application & 0xFFFFFFFF != APPLICATION_ID:
+        raise NotARunError(f"{path} is an SQLite file of another program, not a run file")
+    if version != VERSION:
+        hint = "Update StepScope" if version > VERSION else "Open it with the StepScope that made it"
+        raise RunVersionError(f"{path} has file version {version}, this StepScope reads {VERSION}", hint)
+    return wal
+
+
+def explain(error: Exception, path: Path) -> RunError:
+    """What an error of SQLite, or a value that cannot be, means for a run file."""
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return RunError(f"{path} is in use by another process", "Try again in a moment")
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return RunError(f"{path} cannot be opened: {error}", "Check the permissions of file and folder")
+    if code == sqlite3.SQLITE_READONLY:
+        return RunError(f"{path} cannot be changed: {error}", "Copy it to a folder that you can write to")
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM):
+        return RunError(f"{path}: {error}")
+    return DamagedRunError(f"{path} is damaged: {error}", "Copy it again from its source")
+
+
+def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
+    """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
+    if path.is_dir():
+        raise RunError(f"{path} is a folder", "Name a file")
+    if path.exists():
+        if not overwrite:
+            raise RunError(f"{path} exists already", "Name another file, or remove it")
+        if path.stat().st_size:
+            _must_be_run(path)
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        new.unlink(missing_ok=True)
+        new.touch(exist_ok=False)  # told by the system's own words where it cannot be
+        with contextlib.closing(sqlite3.connect(new)) as db:
+            db.executescript("BEGIN;" + SCHEMA.read_text(encoding="utf-8"))
+            db.executemany(PUT_META, [(key, to_json(value)) for key, value in meta.items()])
+            db.commit()
+        if overwrite:
+            for ending in ("-wal", "-shm", "-journal"):
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+            new.replace(path)
+        else:
+            _rename(new, path)
+    except FileExistsError as error:
+        raise RunError(f"{path} exists already", "Name another file, or remove it") from error
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+
+
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection to an existing run file, in autocommit mode."""
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS,
+                         isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA synchronous = NORMAL")
+    return db
+
+
+def leave_wal(db: sqlite3.Connection, seconds: float) -> bool:
+    """Put everything into the one plain file. Waits so long for readers to let go; True when done.
+
+    When they do not, everything is in the file all the same, and only an empty -wal stays beside it.
+    """
+    db.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+    deadline = time.monotonic() + seconds
+    with contextlib.suppress(sqlite3.OperationalError):
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    while True:
+        try:
+            if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete":
+                return True
+        except sqlite3.OperationalError:
+            pass
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All that is written inside, or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
+def to_json(value: Any) -> str:
+    """Strict JSON: not-a-number and infinity become null, what JSON does not know its text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _must_be_run(path: Path) -> None:
+    """Nothing is written over but run files."""
+    try:
+        with contextlib.closing(connect_for_writing(path)) as db:
+            identify(db, path)
+    except RunVersionError:
+        pass
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _rename(new: Path, path: Path) -> None:
+    """Move to a name that must be free. A link fails where it is taken."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if path.exists():
+            raise FileExistsError(path) from None
+        new.rename(path)

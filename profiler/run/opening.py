@@ -1,0 +1,79 @@
+"""How a run file is opened for reading: while it is recorded, after a kill, on read-only media."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from profiler.errors import DamagedRunError, RunError
+from profiler.run.files import BUSY_SECONDS, explain, identify, look
+
+_TABLES = {"meta", "device", "process", "track", "journal", "block", "event", "attachment", "output",
+           "result"}
+
+
+class Connection:
+    """A read-only connection to a run file. `close` it; `db` is the connection of sqlite3."""
+
+    def __init__(self, path: Path) -> None:
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self.wal = False
+        look(path)
+        try:
+            self.db = self._open(path)
+        except (sqlite3.Error, ValueError) as error:
+            self._forget_copy()
+            raise explain(error, path) from error
+        except RunError:
+            self._forget_copy()
+            raise
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self.db.close()
+        self._forget_copy()
+
+    def _forget_copy(self) -> None:
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        try:
+            return self._connect(path, "mode=ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+        # SQLite reads a -wal only where it may put its index beside it: on read-only media it is read from
+        # a copy. Without a -wal everything is in the one file, which nobody can be writing here.
+        log = path.with_name(path.name + "-wal")
+        with contextlib.suppress(OSError):
+            if log.stat().st_size:
+                self._copy = tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True)
+                copy = Path(self._copy.name) / path.name
+                shutil.copyfile(path, copy)
+                shutil.copyfile(log, copy.with_name(log.name))
+                return self._connect(copy, "mode=ro")
+        self._forget_copy()
+        return self._connect(path, "mode=ro&immutable=1")
+
+    def _connect(self, path: Path, mode: str) -> sqlite3.Connection:
+        db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS,
+                             isolation_level=None, check_same_thread=False)
+        try:
+            # The file may come from anybody: no code in its schema runs, nothing else is opened through it.
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA query_only = ON")
+            db.execute("PRAGMA cell_size_check = ON")
+            db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            self.wal = identify(db, path)
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if missing := _TABLES - tables:
+                raise DamagedRunError(f"{path} is damaged: it has no table {min(missing)}")
+        except BaseException:
+            db.close()
+            raise
+        return db

@@ -1,0 +1,83 @@
+"""Smallest and largest value of groups of samples, in levels of 16, built while samples come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+FANOUT = 16
+TOP = 6  # 16**6 samples: 19 days at 10 Hz in one entry
+FULL = 128  # entries of a level that make a block
+
+
+@dataclass
+class Entries:
+    """Entries of one level that are not in a block yet, as columns: times in us, values."""
+
+    first: int = 0  # number of the first one in its level
+    t0: list[int] = field(default_factory=list)
+    t1: list[int] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.t0)
+
+    def add(self, t0: Sequence[int], t1: Sequence[int], low: Sequence[float], high: Sequence[float]) -> None:
+        self.t0 += t0
+        self.t1 += t1
+        self.low += low
+        self.high += high
+
+    def take(self) -> Entries:
+        """All entries, out of here."""
+        taken = Entries(self.first, self.t0, self.t1, self.low, self.high)
+        self.first += len(self.t0)
+        self.t0, self.t1, self.low, self.high = [], [], [], []
+        return taken
+
+
+class Pyramid:
+    """The levels of one track from 1 up.
+
+    `_rest[k]` holds the entries of level k that do not fill a group of level k + 1
+    yet (level 0: samples), `_ready[k]` those of level k that wait for their block.
+    """
+
+    def __init__(self) -> None:
+        self._rest = [Entries()]
+        self._ready = [Entries()]  # of level 0: never used
+
+    def add(self, times: Sequence[int], values: Sequence[float]) -> None:
+        """Samples: times in us, finite values."""
+        self._rest[0].add(times, times, values, values)
+        level = 0
+        while level < TOP and len(self._rest[level]) >= FANOUT:
+            groups = _groups(self._rest[level])
+            level += 1
+            if level == len(self._rest):
+                self._rest.append(Entries())
+                self._ready.append(Entries())
+            self._rest[level].add(*groups)
+            self._ready[level].add(*groups)
+
+    def blocks(self, all_of_them: bool = False) -> Iterator[tuple[int, Entries]]:
+        """(level, entries) that are due as a block; they are handed over."""
+        for level, ready in enumerate(self._ready):
+            if len(ready) >= FULL or (all_of_them and len(ready)):
+                yield level, ready.take()
+
+
+def _groups(rest: Entries) -> tuple[list[int], list[int], list[float], list[float]]:
+    """Columns of the full groups in `rest`, which keeps what is left over."""
+    full = len(rest) - len(rest) % FANOUT
+    starts = range(0, full, FANOUT)
+    columns = (
+        [min(rest.t0[i : i + FANOUT]) for i in starts],
+        [max(rest.t1[i : i + FANOUT]) for i in starts],
+        [min(rest.low[i : i + FANOUT]) for i in starts],
+        [max(rest.high[i : i + FANOUT]) for i in starts],
+    )
+    for column in (rest.t0, rest.t1, rest.low, rest.high):
+        del column[:full]
+    return columns
