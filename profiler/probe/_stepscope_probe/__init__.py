@@ -1,0 +1,46 @@
+"""The probe: what StepScope puts into the user's interpreter. Standard library and torch only.
+
+`enter()` is called by sitecustomize at the start of every Python process of a
+recording, `start()` by `stepscope.attach()`. Nothing heavy is imported here:
+processes that never import torch pay for this file and an import hook.
+"""
+
+import os
+import sys
+
+_probe = None
+
+
+def enter():
+    """Wait for torch in this process, and hold the lifeline to the recorder."""
+    from . import lifeline, process
+
+    lifeline.hold()
+    if process.kind() == process.INERT:
+        return
+    if "torch" in sys.modules:
+        start()
+        return
+    from . import imports
+
+    imports.after("torch", start)
+
+
+def start():
+    """Start the probe now that torch is imported, or wait for it. False outside a recording."""
+    global _probe
+    directory = os.environ.get("STEPSCOPE_SPOOL")
+    if not directory:
+        return False
+    if _probe is not None:
+        return True
+    if "torch" not in sys.modules:
+        from . import imports
+
+        imports.after("torch", start)
+        return True
+    from . import probe, process
+
+    _probe = probe.Probe(directory, lazy=process.kind() != process.EAGER)
+    _probe.start()
+    return True

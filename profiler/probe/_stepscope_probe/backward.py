@@ -1,0 +1,69 @@
+"""Backward: the one function through which Tensor.backward, autograd.backward and autograd.grad run.
+
+It is a function of a module, not a method of Tensor, so that a compiler that looks at
+tensors meets nothing of ours.
+"""
+
+import torch
+
+from .hook import Hook
+
+
+class BackwardHook(Hook):
+    name = "backward"
+
+    def install(self):
+        hook, loop = self, self.loop
+        compiling = _compile_check()
+        if hasattr(torch.autograd, "_engine_run_backward"):
+            name = "_engine_run_backward"
+            places = [(torch.autograd, name), (torch.autograd.graph, name)]
+        else:  # before torch 2.3
+            places = [(torch.autograd, "backward"), (torch.autograd, "grad")]
+
+        def wrap(original):
+            def run_backward(*args, **kwargs):
+                depth = None
+                try:
+                    if not compiling():
+                        depth = loop.backward_enter()
+                        hook.site()
+                except Exception as error:
+                    hook.fail(error)
+                if depth is None:
+                    return original(*args, **kwargs)
+                try:
+                    return original(*args, **kwargs)
+                finally:
+                    try:
+                        loop.pop(depth)
+                    except Exception as error:
+                        hook.fail(error)
+
+            return run_backward
+
+        wrapped = {}
+        for owner, attribute in places:
+            original = getattr(owner, attribute)
+            if original not in wrapped:
+                wrapped[original] = wrap(original)
+            self.patch(owner, attribute, wrapped[original])
+
+
+def _compile_check():
+    """A function that is true while torch traces or compiles on this thread."""
+    try:
+        from torch._guards import CompileContext
+
+        active = CompileContext.try_get
+    except (ImportError, AttributeError):
+
+        def active():
+            return None
+
+    is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else active
+
+    def compiling():
+        return is_compiling() or active() is not None
+
+    return compiling

@@ -1,0 +1,167 @@
+"""Forward: calls of root modules, discovered in the first steps; after that only their classes are wrapped.
+
+While discovering, `Module.__call__` is patched, but only until an outermost call begins:
+inside it the original is back, so that submodules cost nothing and a compiler that starts
+there sees torch as it is.
+"""
+
+import weakref
+
+import torch
+
+from .hook import Hook
+
+_STEPS = 2  # steps of discovery
+_PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
+_ROUNDS = 5  # of discovery in a process
+
+
+class ForwardHook(Hook):
+    name = "forward"
+
+    def __init__(self, probe):
+        Hook.__init__(self, probe)
+        self.roots = {}  # id: reference to a root module
+        self._candidates = {}  # id: reference to a module called outermost that has parameters
+        self._owned = set()  # ids of the parameters of the optimizers that stepped
+        self._wrapped = set()
+        self._seeking = False
+        self._steps = self._rounds = self._without = 0
+        self._call = torch.nn.Module.__dict__["__call__"]
+        self._seek_call = self._make_seeker()
+
+    def install(self):
+        if self.roots:
+            self._wrap_roots()
+        else:
+            self._seek()
+
+    def remove(self):
+        self._stop_seeking()
+        self._wrapped = set()
+        Hook.remove(self)
+
+    # Discovery
+
+    def _seek(self):
+        if self._rounds < _ROUNDS and not self._seeking and not self.failed:
+            self._rounds += 1
+            self._steps = 0
+            self._candidates = dict(self.roots)
+            self._seeking = True
+            torch.nn.Module.__call__ = self._seek_call
+
+    def _stop_seeking(self):
+        self._seeking = False
+        self.original_call()
+
+    def original_call(self):
+        """Put torch's own `Module.__call__` back. `seek_again` undoes it."""
+        if torch.nn.Module.__dict__.get("__call__") is self._seek_call:
+            torch.nn.Module.__call__ = self._call
+
+    def seek_again(self):
+        if self._seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
+            torch.nn.Module.__call__ = self._seek_call
+
+    def _make_seeker(self):
+        hook, original = self, self._call
+        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else _never
+
+        def __call__(self, *args, **kwargs):
+            if is_compiling():
+                return original(self, *args, **kwargs)
+            depth = None
+            try:
+                hook.original_call()
+                if id(self) not in hook.roots:
+                    depth = hook.candidate(self)
+            except Exception as error:
+                hook.fail(error)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                hook.exit(depth)
+                hook.seek_again()
+
+        __call__.stepscope = True
+        return __call__
+
+    def candidate(self, module):
+        if next(module.parameters(), None) is None:
+            return None  # a loss or a transform
+        depth = self.loop.forward_enter(module.training or torch.is_grad_enabled())
+        if depth is not None:
+            self._candidates.setdefault(id(module), weakref.ref(module))
+            self.site()
+        return depth
+
+    def optimizer_stepped(self, optimizer):
+        """While discovering: the roots are those that own the optimizer's parameters."""
+        if self._seeking:
+            for group in optimizer.param_groups:
+                self._owned.update(map(id, group["params"]))
+
+    def step_done(self, forwards, trained):
+        """After each step that was used: conclude the discovery, or begin another."""
+        if self._seeking:
+            self._steps += 1
+            if self._steps >= _PATIENCE or (self._steps >= _STEPS and (self._owned or not trained)):
+                self._conclude()
+        elif not forwards:
+            self._without += 1
+            if self._without >= 2:  # a model that was not there before
+                self._without = 0
+                self._seek()
+        else:
+            self._without = 0
+
+    def _conclude(self):
+        self._stop_seeking()
+        modules = [m for m in (ref() for ref in self._candidates.values()) if m is not None]
+        owners = [m for m in modules if any(id(p) in self._owned for p in m.parameters())]
+        self.roots = {id(m): weakref.ref(m) for m in (owners or modules)}
+        self._candidates = {}
+        self._owned = set()
+        self._wrap_roots()
+
+    # Roots
+
+    def _wrap_roots(self):
+        for ref in self.roots.values():
+            module = ref()
+            if module is not None and type(module) not in self._wrapped:
+                self._wrapped.add(type(module))
+                self._wrap(type(module))
+
+    def _wrap(self, cls):
+        hook, loop = self, self.loop
+        original = cls.__call__
+        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else _never
+        is_grad_enabled = torch.is_grad_enabled
+
+        def __call__(self, *args, **kwargs):
+            if is_compiling() or id(self) not in hook.roots:
+                return original(self, *args, **kwargs)
+            depth = None
+            try:
+                depth = loop.forward_enter(self.training or is_grad_enabled())
+            except Exception as error:
+                hook.fail(error)
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                hook.exit(depth)
+
+        self.patch(cls, "__call__", __call__)
+
+    def exit(self, depth):
+        if depth is not None:
+            try:
+                self.loop.pop(depth)
+            except Exception as error:
+                self.fail(error)
+
+
+def _never():
+    return False

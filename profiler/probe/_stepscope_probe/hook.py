@@ -1,0 +1,70 @@
+"""A hook into torch: installed, removed, and switched off for good when it fails."""
+
+
+class Hook:
+    """Base of all hooks. `install` patches through `patch`; `fail` ends the hook, never the user's code."""
+
+    name = ""
+
+    def __init__(self, probe):
+        self.probe = probe
+        self.loop = probe.loop
+        self.failed = False
+        self._patches = []
+        self._sited = False
+
+    def install(self):
+        raise NotImplementedError
+
+    def patch(self, owner, attribute, replacement):
+        """Put `replacement` on a class or module of torch. Returns what was there."""
+        original = getattr(owner, attribute)
+        own = attribute in vars(owner)
+        replacement.stepscope = True
+        setattr(owner, attribute, replacement)
+        self._patches.append((owner, attribute, original if own else None, replacement))
+        return original
+
+    def remove(self):
+        """Undo the patches, except where somebody has put theirs on top since."""
+        while self._patches:
+            owner, attribute, original, replacement = self._patches.pop()
+            if vars(owner).get(attribute) is not replacement:
+                continue
+            if original is None:
+                delattr(owner, attribute)
+            else:
+                setattr(owner, attribute, original)
+
+    def enable(self):
+        if not self.failed:
+            try:
+                self.install()
+            except Exception as error:
+                self.fail(error)
+
+    def disable(self):
+        try:
+            self.remove()
+        except Exception as error:
+            self.fail(error)
+
+    def fail(self, error):
+        """Switch off after an error of ours; one event says so."""
+        if self.failed:
+            return
+        self.failed = True
+        try:
+            self.remove()
+            self.probe.event("hook_off", "warning", "The %s hook failed and is off: %s: %s"
+                             % (self.name, type(error).__name__, error), {"hook": self.name})
+        except Exception:
+            pass
+
+    def site(self):
+        """Tell the user's line for this hook, once."""
+        if not self._sited:
+            self._sited = True
+            self.probe.site(self.name)
+
+

@@ -1,0 +1,129 @@
+"""The wait for a batch: `_BaseDataLoaderIter.__next__`, the one place that every wrapper comes through."""
+
+import json
+import weakref
+
+from .hook import Hook
+from .loop import Loader
+from .sites import user_site
+
+
+class LoaderHook(Hook):
+    name = "loader"
+
+    def __init__(self, probe):
+        Hook.__init__(self, probe)
+        self._loaders = {}  # id of the sampler of a loader: (reference, Loader)
+
+    def install(self):
+        from torch.utils.data import dataloader
+
+        hook, loop = self, self.loop
+        original = dataloader._BaseDataLoaderIter.__next__
+
+        def __next__(self):
+            depth = loader = None
+            try:
+                if not hook.failed:
+                    loader = hook.loader(self)
+                    depth = loop.fetch_enter(loader, self._num_yielded == 0)
+            except Exception as error:
+                hook.fail(error)
+            if depth is None:
+                batch = original(self)
+                if loader is not None and loader.background:
+                    hook.size_of_background(loader, batch)
+                return batch
+            try:
+                batch = original(self)
+            except BaseException as error:
+                hook.exit(depth, loader, 0, True, isinstance(error, StopIteration))
+                raise
+            hook.exit(depth, loader, batch, False, False)
+            return batch
+
+        self.patch(dataloader._BaseDataLoaderIter, "__next__", __next__)
+
+    def exit(self, depth, loader, batch, raised, stopped):
+        loop = self.loop
+        try:
+            if raised and not stopped:
+                loop.pop(depth)
+            else:
+                loop.fetch_exit(depth, loader, 0 if stopped else samples(batch), stopped)
+            if loader.told != loader.train:
+                self.tell(loader)
+        except Exception as error:
+            self.fail(error)
+
+    def size_of_background(self, loader, batch):
+        try:
+            loader.sizes.append(samples(batch))
+        except Exception as error:
+            self.fail(error)
+
+    def loader(self, iterator):
+        """The Loader of an iterator: one per DataLoader, over all its epochs."""
+        sampler = iterator._index_sampler
+        known = self._loaders.get(id(sampler))
+        if known is not None and known[0]() is sampler:
+            return known[1]
+        loader = Loader()
+        loader.told = None
+        loader.settings = settings(iterator)
+        loader.settings["site"] = user_site()
+        try:
+            reference = weakref.ref(sampler)
+        except TypeError:  # then the sampler is kept alive
+
+            def reference(sampler=sampler):
+                return sampler
+
+        self._loaders[id(sampler)] = (reference, loader)
+        if loader.settings["site"]:
+            self.site()
+        return loader
+
+    def tell(self, loader):
+        """Send the loader's settings when it is first used, and when it turns out to train."""
+        loader.told = loader.train
+        self.probe.write("[%s,%s]\n" % ('"loader"', json.dumps(dict(loader.settings, train=loader.train))))
+
+
+def settings(iterator):
+    """The settings that an iterator really runs with."""
+    sampler = iterator._index_sampler
+    return {
+        "num_workers": iterator._num_workers,
+        "batch_size": _int(getattr(sampler, "batch_size", None)),
+        "prefetch_factor": _int(getattr(iterator, "_prefetch_factor", None)),
+        "pin_memory": bool(iterator._pin_memory),
+        "persistent_workers": bool(iterator._persistent_workers),
+        "dataset": type(iterator._dataset).__name__,
+    }
+
+
+def _int(value):
+    return value if isinstance(value, int) else None
+
+
+def samples(batch, depth=3):
+    """Length of the first dimension of the first tensor in a batch, 0 when there is none."""
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        try:
+            return int(shape[0])
+        except (IndexError, TypeError, ValueError):
+            return 0
+    if depth:
+        if isinstance(batch, (list, tuple)):
+            parts = batch
+        elif hasattr(batch, "values") and callable(batch.values):
+            parts = batch.values()
+        else:
+            return 0
+        for part in parts:
+            n = samples(part, depth - 1)
+            if n:
+                return n
+    return 0

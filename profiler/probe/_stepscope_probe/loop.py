@@ -1,0 +1,369 @@
+"""Steps and stages of the loop: every nanosecond of the step's thread goes to exactly one stage.
+
+A step begins at the entry into the loader (fetches with nothing run between them count
+once). Without a loader it begins at the first forward after a backward, and without
+backward at each outermost forward. Stages nest; the first of data, h2d, optimizer,
+backward, forward that is open takes the time. A closure handed to an optimizer is the
+loop's own code, so forward and backward inside an optimizer count as themselves.
+"""
+
+import threading
+import time
+from _thread import get_ident
+from collections import deque
+
+OTHER, FORWARD, BACKWARD, OPTIMIZER, H2D, DATA = range(6)  # a higher one takes the time
+
+EVALUATION, EPOCH_FIRST, PROFILED, PARTIAL = 1, 2, 4, 8
+
+_HELD = 8  # steps held back at most until it is known whether they train
+_HELD_NS = 10_000_000_000
+_AHEAD = 256  # fetches ahead of the first forward beyond which it is a pass over the data, not prefetching
+
+
+class Loader:
+    """What is known of one loader: whether it trains, and the sizes of batches not yet used."""
+
+    def __init__(self):
+        self.train = False
+        self.sizes = deque(maxlen=4096)
+        self.background = False
+
+
+class Loop:
+    """The state of the loop in this process. `sink(step)` takes each finished step, in order."""
+
+    def __init__(self, sink, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
+        self.sink = sink
+        self.between = None  # called between two steps, outside both
+        self.clock = clock
+        self.thread_clock = thread_clock
+        self.device = None  # the CUDA events, while they are on
+        self.arrival = False  # h2d is the time from the batch's arrival to forward
+        self.flags = 0  # of every step while set: PROFILED
+        self.reset()
+
+    def reset(self):
+        """Forget everything: at the start, and in a forked child."""
+        self.thread = None
+        self.confirmed = False  # whether the thread has run a model, not just a loader
+        self.ever_backward = False
+        self.trains = False  # a loader is known to train
+        self.background = None  # a loader that another thread reads
+        self.index = 0
+        self.held = []
+        self.open = self.without_loader = False
+        self._clean(self.clock())
+
+    # Threads
+
+    def mine(self, evidence=True):
+        """Whether this thread is the step's. A model that runs is evidence for it, a loader is not."""
+        ident = get_ident()
+        if ident != self.thread:
+            if self.thread is None:
+                self.thread = ident
+            elif not evidence or (self.confirmed and _alive(self.thread)):
+                return False
+            else:
+                self._take_over(ident)
+        if evidence:
+            self.confirmed = True
+        return True
+
+    def _take_over(self, ident):
+        for loader in self.loaders:
+            loader.background = True
+            self.background = loader
+        self.thread = ident
+        self.open = False
+        self._clean(self.clock())
+
+    # Stages
+
+    def push(self, stage, now):
+        """Begin a stage. Returns what `pop` needs to end it."""
+        cur = self.stage
+        stack = self.stack
+        self.acc[cur] += now - self.mark
+        self.mark = now
+        depth = len(stack)
+        stack.append(cur)
+        if stage > cur:
+            self.stage = stage
+            if self.device is not None:
+                self.device.begin(stage, now)
+        elif cur == OPTIMIZER and stage != OPTIMIZER:
+            self.stage = stage
+            stack[depth] = OTHER  # the closure's own code until its backward ends
+        return depth
+
+    def pop(self, depth):
+        now = self.clock()
+        stage = self.stage
+        self.acc[stage] += now - self.mark
+        self.mark = self.last_exit = now
+        stack = self.stack
+        if depth < len(stack):
+            self.stage = stack[depth]
+            del stack[depth:]
+            if self.device is not None and self.stage != stage:
+                self.device.end(stage, now)
+            if stage == BACKWARD and self.in_optimizer and self.stage == OTHER:
+                self.stage = OPTIMIZER
+        return now
+
+    # The loader
+
+    def fetch_enter(self, loader, first):
+        """Entry into the loader's __next__. Returns the depth for `fetch_exit`, or None to leave it alone.
+
+        `first`: nothing has come from this iterator yet.
+        """
+        if not self.mine(evidence=False):
+            loader.background = True
+            self.background = loader
+            return None
+        if self.stage == DATA:
+            return None
+        now = self.clock()
+        if not self.open or self.used:
+            self._forget_trial()
+            now = self._boundary(now)
+        elif self.tail or (first and loader in self.loaders):
+            self._begin(now)
+        self.without_loader = False
+        if first:
+            loader.sizes.clear()
+        if loader not in self.loaders:
+            if first and not self.loaders:
+                self.step_flags |= EPOCH_FIRST
+            self.loaders.append(loader)
+        self._data_cpu0 = self.thread_clock()
+        return self.push(DATA, now)
+
+    def fetch_exit(self, depth, loader, size, stopped):
+        """The way out of __next__. `size`: samples in the batch, 0 when unknown."""
+        self.data_cpu += self.thread_clock() - self._data_cpu0
+        self.pop(depth)
+        self._other_at_arrival = self.acc[OTHER]
+        if not stopped:
+            self.fetched += 1
+            loader.sizes.append(size)
+            return
+        if self.held and not loader.train:
+            self._release(EVALUATION)
+        if not self.used:
+            # Batches fetched ahead may still be run after the loader has ended.
+            self.open = self.tail = bool(self.loaders[0].sizes) and self.fetched <= _AHEAD
+
+    # Forward, backward, optimizer
+
+    def forward_enter(self, training=True):
+        """Entry into an outermost root module (or a graph's replay). None: it does not count."""
+        if self.stage == DATA or not self.mine():
+            return None
+        now = self.clock()
+        outermost = self.stage == OTHER or self.stage == OPTIMIZER
+        if outermost and (not self.open or self.without_loader):
+            now = self._forward_boundary(now, training)
+        if outermost:
+            if self.after_backward or not self.cycles:
+                self.cycles += 1
+                self.after_backward = False
+            if self.arrival and self.fetched and not self.used:
+                self._arrived(now)
+            self.used = True
+            self.blind = False
+            self.forwards += 1
+        return self.push(FORWARD, now)
+
+    def _forward_boundary(self, now, training):
+        if not self.open:
+            if self.trains:
+                return now  # between epochs: a model that runs there is no step
+            boundary = True
+        elif self.ever_backward:
+            boundary = self.after_backward or not training or bool(self.step_flags & EVALUATION)
+        else:
+            boundary = self.used
+        if boundary:
+            now = self._boundary(now)
+            self.without_loader = True
+            if self.ever_backward and not training:
+                self.step_flags |= EVALUATION
+        return now
+
+    def _arrived(self, now):
+        self.acc[OTHER] += now - self.mark
+        self.mark = now
+        moved = self.acc[OTHER] - self._other_at_arrival
+        self.acc[OTHER] -= moved
+        self.acc[H2D] += moved
+
+    def backward_enter(self):
+        if self.stage == DATA or not self.mine():
+            return None
+        now = self.clock()
+        if self.stage == OTHER or self.stage == OPTIMIZER:
+            if not self.open or self.blind:
+                now = self._blind_boundary(now)
+            self._trained()
+        return self.push(BACKWARD, now)
+
+    def _blind_boundary(self, now):
+        """Where no forward can be seen, a backward after an optimizer call begins a step."""
+        if not self.optimizer_calls if self.open else self.trains:
+            return now
+        now = self._boundary(now)
+        self.without_loader = self.blind = True
+        return now
+
+    def _trained(self):
+        self.after_backward = self.used = True
+        if not self.ever_backward:
+            self.ever_backward = True
+            if self.held and self.without_loader:
+                self._merge_held()
+        for loader in self.loaders:
+            if not loader.train:
+                loader.train = self.trains = True
+                self._release(0)
+        if self.background is not None:
+            self.background.train = True
+
+    def optimizer_enter(self):
+        if not self.mine(evidence=False):
+            self.optimizer_calls += 1  # an optimizer inside backward, on autograd's thread
+            return None
+        if self.stage == DATA:
+            return None
+        if self.stage != OPTIMIZER:  # else one optimizer wraps another
+            self.optimizer_calls += 1
+        self.in_optimizer += 1
+        self.used = True
+        return self.push(OPTIMIZER, self.clock())
+
+    def optimizer_exit(self, depth):
+        self.in_optimizer = max(0, self.in_optimizer - 1)
+        self.pop(depth)
+
+    def sync(self, ns):
+        """A blocking read of a scalar took `ns`."""
+        self.syncs += 1
+        self.sync_ns += ns
+
+    # Boundaries
+
+    def _boundary(self, now):
+        """End the step that is open, and begin one. Returns when that one began."""
+        if self.open and self.used:
+            self._finish(now)
+        if self.between is not None:
+            self.between()
+            now = self.clock()
+        self._begin(now)
+        return now
+
+    def _begin(self, now):
+        self._clean(now)
+        self.open = True
+        if self.device is not None:
+            self.device.step(self.index, now)
+
+    def _clean(self, now):
+        """The state at the beginning of a step. A stage left open by an exception ends here."""
+        self.acc = [0] * 6
+        self.stack = []
+        self.stage = OTHER
+        self.t0 = self.mark = self.last_exit = now
+        self.in_optimizer = 0
+        self.used = self.after_backward = self.blind = self.tail = False
+        self.step_flags = self.cycles = self.forwards = self.fetched = 0
+        self.optimizer_calls = self.syncs = self.sync_ns = self.data_cpu = 0
+        self.loaders = []
+        self._other_at_arrival = 0
+        self.cpu0 = self.thread_clock()
+
+    def _finish(self, now, partial=0):
+        self.acc[self.stage] += now - self.mark
+        self.mark = now
+        acc = self.acc
+        step = [self.index, self.t0, self.last_exit if self.tail or partial else now,
+                acc[DATA], acc[H2D], acc[FORWARD], acc[BACKWARD], acc[OPTIMIZER],
+                self.data_cpu, self.thread_clock() - self.cpu0, self._samples(), self.optimizer_calls,
+                self.syncs, self.sync_ns, self.step_flags | self.flags | partial]
+        self.index += 1
+        self.open = False
+        self._classify(step)
+
+    def _samples(self):
+        """Samples of the batches that this step used, matched by order."""
+        loaders = self.loaders or ([self.background] if self.background is not None else [])
+        size = 0
+        for i, loader in enumerate(loaders):
+            for _ in range(max(1, self.cycles)):
+                if loader.sizes:
+                    n = loader.sizes.popleft()
+                    if i == 0:
+                        size += n
+        return size
+
+    def _classify(self, step):
+        if self.loaders:
+            if self.held and self.held[0][0] is not self.loaders[0]:
+                self._release(EVALUATION)
+            if any(loader.train for loader in self.loaders):
+                self.sink(step)
+                return
+            if self.trains:
+                step[-1] |= EVALUATION
+                self.sink(step)
+                return
+            self._hold(self.loaders[0], step, EVALUATION)
+        elif self.ever_backward:
+            self.sink(step)
+        else:
+            self._hold(None, step, 0)
+
+    def _hold(self, loader, step, flags):
+        self.held.append((loader, step))
+        if len(self.held) > _HELD or step[2] - self.held[0][1][1] > _HELD_NS:
+            self._release(flags)
+
+    def _release(self, flags):
+        for _, step in self.held:
+            step[-1] |= flags
+            self.sink(step)
+        self.held = []
+
+    def _forget_trial(self):
+        """A model called a few times before the loader's first batch is no step of the loop."""
+        if self.ever_backward or not (self.held or self.open) or not self.without_loader:
+            return
+        if self.held:
+            self.index = self.held[0][1][0]
+            self.held = []
+        self.open = False
+
+    def _merge_held(self):
+        """The forwards before the first backward were one step's."""
+        first = self.held[0][1]
+        for _, step in self.held:
+            for stage, value in zip((DATA, H2D, FORWARD, BACKWARD, OPTIMIZER), step[3:8]):
+                self.acc[stage] += value
+            self.cpu0 -= step[9]
+        self.t0, self.index = first[1], first[0]
+        self.held = []
+
+    def finish(self):
+        """The process ends: what is open is the last step."""
+        if self.open and self.used:
+            self._finish(self.clock(), 0 if self.tail else PARTIAL)
+        self.open = False
+        if self.held:
+            self._release(EVALUATION if self.held[0][0] is not None else 0)
+
+
+def _alive(ident):
+    return ident in threading._active

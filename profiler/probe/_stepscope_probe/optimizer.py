@@ -1,0 +1,49 @@
+"""Optimizer steps, by torch's global optimizer hooks. They are counted and never are boundaries."""
+
+import torch
+from torch.optim import optimizer as torch_optimizer
+
+from .hook import Hook
+
+
+class OptimizerHook(Hook):
+    name = "optimizer"
+
+    def __init__(self, probe):
+        Hook.__init__(self, probe)
+        self._handles = []
+        self._depths = []
+
+    def install(self):
+        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else bool
+        hook, loop, depths = self, self.loop, self._depths
+        seen = self.probe.optimizer_stepped
+
+        def pre(optimizer, args, kwargs):
+            if is_compiling():
+                return
+            try:
+                depths.append(loop.optimizer_enter())
+                seen(optimizer)
+                hook.site()
+            except Exception as error:
+                hook.fail(error)
+
+        def post(optimizer, args, kwargs):
+            if is_compiling():
+                return
+            try:
+                depth = depths.pop() if depths else None
+                if depth is not None:
+                    loop.optimizer_exit(depth)
+            except Exception as error:
+                hook.fail(error)
+
+        self._handles = [torch_optimizer.register_optimizer_step_pre_hook(pre),
+                         torch_optimizer.register_optimizer_step_post_hook(post)]
+
+    def remove(self):
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        del self._depths[:]

@@ -1,0 +1,28 @@
+"""The line of the user's code from which a hook was reached."""
+
+import os
+import sys
+import sysconfig
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_INSTALLED = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
+_FOREIGN = tuple({p + os.sep for p in _INSTALLED if p} | {_OURS + os.sep, "<"})
+
+
+def user_site():
+    """"path/train.py:57" of the innermost frame that is neither ours nor of an installed package, or ""."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_FOREIGN) and "site-packages" not in name:
+            return "%s:%d" % (_shown(name), frame.f_lineno)
+        frame = frame.f_back
+    return ""
+
+
+def _shown(name):
+    try:
+        relative = os.path.relpath(name)
+    except (OSError, ValueError):
+        return name
+    return name if relative.startswith(os.pardir) else relative

@@ -1,0 +1,110 @@
+"""The spool: JSON lines in files of one process, in segments that the recorder deletes once read."""
+
+import os
+import time
+
+SEGMENT_BYTES = 8 << 20
+SEGMENTS = 4  # unread ones; beyond that records are dropped and counted
+_RECHECK_NS = 500_000_000
+
+
+class Spool:
+    """Appends whole lines with one write each, so that the lines of several threads never mix.
+
+    A spool that cannot be written any more is given up silently: there is nobody to tell.
+    """
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.fd = -1
+        self.dropped = 0
+        self.dead = False
+        self._pid = os.getpid()
+        self._n = 0
+        self._size = 0
+        self._full_until = 0
+
+    def write(self, text):
+        """Append one record: a line that ends with a line break."""
+        if self.fd < 0 or self._size >= SEGMENT_BYTES:
+            if not self._next():
+                return
+            if self.dropped:
+                text = '["dropped",%d]\n' % self.dropped + text
+                self.dropped = 0
+        data = text.encode("utf-8", "replace")
+        try:
+            os.write(self.fd, data)
+        except OSError:
+            self.give_up()
+            return
+        self._size += len(data)
+
+    def _next(self):
+        """Begin a segment. False, and one record counted as dropped, while the recorder lags behind."""
+        if self.dead:
+            return False
+        now = time.monotonic_ns()
+        if now < self._full_until or self._unread() >= SEGMENTS:
+            if now >= self._full_until:
+                self._full_until = now + _RECHECK_NS
+            self.dropped += 1
+            return False
+        self._close()
+        try:
+            self.fd = self._create()
+        except OSError:
+            self.give_up()
+            return False
+        self._size = 0
+        return True
+
+    def _create(self):
+        while True:
+            path = os.path.join(self.directory, "%d.%d.spool" % (self._pid, self._n))
+            self._n += 1
+            try:
+                fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            except FileExistsError:  # an earlier program in this same process, before exec
+                continue
+            return _out_of_the_way(fd)
+
+    def _unread(self):
+        prefix = "%d." % self._pid
+        try:
+            return sum(n.startswith(prefix) and n.endswith(".spool") for n in os.listdir(self.directory))
+        except OSError:
+            return 0
+
+    def _close(self):
+        if self.fd >= 0:
+            try:
+                os.close(self.fd)
+            except OSError:
+                pass
+            self.fd = -1
+
+    def forget(self):
+        """In a forked child: close this process's copy, and never write to the parent's file."""
+        self.give_up()
+
+    def give_up(self):
+        self._close()
+        self.dead = True
+
+
+def _out_of_the_way(fd):
+    """The same file under a high number.
+
+    A program that closes all its files and opens its own must not find them under our number.
+    """
+    try:
+        import fcntl
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(3, min(limit, 1024) - 24))
+    except (ImportError, OSError, ValueError):
+        return fd
+    os.close(fd)
+    return high
