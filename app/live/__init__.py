@@ -1,0 +1,1 @@
+"""The parts of the Live screen: what it asks of a run, and the widgets that show the answers."""
