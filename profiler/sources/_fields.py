@@ -1,0 +1,114 @@
+"""What is read of a GPU: one entry a field, with the ways to get it, best first.
+
+A way is bound to a handle once and then called at every tick. It returns one value
+a metric, None for one that this way does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from profiler.sources._library import Missing
+
+Values = tuple[float | None, ...]
+Bind = Callable[[Any, Any], Callable[[], Values]]  # (pynvml, handle) -> the call
+
+DEFAULT_POWER_BOUND = 2000.0  # W, of a board whose limit is not known
+SHARED_MEMORY = "the device has no memory of its own (unified memory)"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    bind: Bind
+    properties: Mapping[str, Any] = field(default_factory=dict)  # of the tracks: how it was measured
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    title: str
+    metrics: tuple[str, ...]
+    ways: tuple[Way, ...]
+    highest: float | None = None  # a larger value cannot be; of power, see Gpu.power_bound
+
+
+def _utilization(nvml: Any, handle: Any) -> Callable[[], Values]:
+    get = nvml.nvmlDeviceGetUtilizationRates
+
+    def read() -> Values:
+        rates = get(handle)
+        return rates.gpu / 100, rates.memory / 100
+
+    return read
+
+
+def memory_v2(nvml: Any, handle: Any) -> Callable[[], Values]:
+    get, version = nvml.nvmlDeviceGetMemoryInfo, nvml.nvmlMemory_v2
+
+    def read() -> Values:
+        memory = get(handle, version=version)
+        if not memory.total:
+            raise Missing(SHARED_MEMORY)
+        return memory.used, memory.free, memory.reserved
+
+    return read
+
+
+def memory_v1(nvml: Any, handle: Any) -> Callable[[], Values]:
+    get = nvml.nvmlDeviceGetMemoryInfo
+
+    def read() -> Values:
+        memory = get(handle)
+        if not memory.total:
+            raise Missing(SHARED_MEMORY)
+        return memory.used, memory.free, None
+
+    return read
+
+
+def _one(name: str, *arguments: int, scale: float = 1.0) -> Bind:
+    """A function of one value: its name, arguments after the handle, and factor to our unit."""
+
+    def bind(nvml: Any, handle: Any) -> Callable[[], Values]:
+        get = getattr(nvml, name)
+        return lambda: (get(handle, *arguments) * scale,)
+
+    return bind
+
+
+def _per_thousand(name: str) -> Bind:
+    def bind(nvml: Any, handle: Any) -> Callable[[], Values]:
+        get = getattr(nvml, name)
+        return lambda: (get(handle) / 1000,)
+
+    return bind
+
+
+TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations
+
+FAST = (
+    Field("utilization", ("gpu.util", "gpu.mem_util"), (Way(_utilization),), highest=1.0),
+    Field("memory", ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"),
+          # v1 counts what the driver reserves as used: the two are not the same number.
+          (Way(memory_v2, {"version": "v2"}), Way(memory_v1, {"version": "v1"}))),
+    Field("power", ("gpu.power",), (Way(_per_thousand("nvmlDeviceGetPowerUsage")),)),
+    Field("energy", ("gpu.energy",),
+          (Way(_per_thousand("nvmlDeviceGetTotalEnergyConsumption"), {"method": "counter"}),)),
+    Field("temperature", ("gpu.temperature",),
+          (Way(_one("nvmlDeviceGetTemperature", TEMPERATURE_GPU)),
+           Way(_one("nvmlDeviceGetTemperatureV", TEMPERATURE_GPU)))),
+    Field("SM clock", ("gpu.clock_sm",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_SM)),)),
+    Field("memory clock", ("gpu.clock_mem",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_MEM)),)),
+    Field("throttle reasons", ("gpu.throttle",),
+          (Way(_one("nvmlDeviceGetCurrentClocksEventReasons")),
+           Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons")))),
+)  # fmt: skip
+
+# The driver measures each of these for about 20 ms before it answers. Its KB are taken as 1000 B.
+SLOW = (
+    Field("PCIe rate to the GPU", ("gpu.pcie_rx",),
+          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_RX, scale=1000.0)),)),
+    Field("PCIe rate from the GPU", ("gpu.pcie_tx",),
+          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_TX, scale=1000.0)),)),
+)  # fmt: skip

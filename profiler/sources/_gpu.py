@@ -1,0 +1,147 @@
+"""One GPU as NVML knows it: its handle, identity and the facts that do not change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._fields import CLOCK_MEM, CLOCK_SM, DEFAULT_POWER_BOUND, SHARED_MEMORY
+from profiler.sources._library import NOT_SUPPORTED, Library, Missing, code_of, reason
+
+RETRY_NS = 60_000_000_000  # after a lasting failure, or for a lost device
+
+
+class Gpu:
+    """A device of this machine. It may be read by several threads, each for other fields.
+
+    `binding` grows with each new handle: calls bound to an earlier one are void.
+    `lost` says why the device does not answer; None while it does.
+    """
+
+    def __init__(self, library: Library, index: int) -> None:
+        nvml = library.nvml
+        self.library = library
+        self.index = index
+        self.id = 0  # in the run
+        self.epoch = library.epoch
+        self.binding = 0
+        self.handle: Any = nvml.nvmlDeviceGetHandleByIndex(index)
+        self.uuid = self._uuid(index, self.handle)
+        self.name = text_of(nvml.nvmlDeviceGetName, self.handle) or f"GPU {index}"
+        self.lost: str | None = None
+        self._retry_ns = 0
+        self._lock = threading.Lock()
+        self.properties = self._properties()
+        self.memory_total, self.unified = self._memory()
+        if self.unified:
+            self.properties["unified_memory"] = True
+
+    def ready(self, sink: Sink, clock: Clock) -> bool:
+        """Whether it can be asked now. A lost device, and a library started anew, need a new handle."""
+        if self.lost is None and self.epoch == self.library.epoch:
+            return True
+        with self._lock:
+            if self.lost is not None and clock.now_ns() < self._retry_ns:
+                return False
+            try:
+                self._renew()
+            except Exception as error:
+                self._lose(reason(error), sink, clock)
+                return False
+            if self.lost is not None:
+                self.lost = None
+                self._tell(sink, clock, "device_back", "info", "answers again")
+            return True
+
+    def lose(self, why: str, sink: Sink, clock: Clock) -> None:
+        """The device does not answer any more; the others go on."""
+        with self._lock:
+            self._lose(why, sink, clock)
+
+    def _lose(self, why: str, sink: Sink, clock: Clock) -> None:
+        self._retry_ns = clock.now_ns() + RETRY_NS
+        if self.lost is None:
+            self.lost = why
+            self._tell(sink, clock, "device_lost", "error", f"does not answer: {why}")
+
+    def _tell(self, sink: Sink, clock: Clock, kind: str, severity: str, text: str) -> None:
+        sink.event(clock.now_ns(), kind, severity, f"GPU {self.index} ({self.name}) {text}", device=self.id)
+
+    def _renew(self) -> None:
+        """Take a new handle. The index may be another device's by now, the UUID tells."""
+        nvml, epoch = self.library.nvml, self.library.epoch
+        for index in (self.index, *range(nvml.nvmlDeviceGetCount())):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            if self._uuid(index, handle) == self.uuid:
+                self.handle, self.epoch = handle, epoch
+                self.binding += 1
+                return
+        raise Missing("the driver does not show it any more")
+
+    def _uuid(self, index: int, handle: Any) -> str:
+        return text_of(self.library.nvml.nvmlDeviceGetUUID, handle) or f"GPU-index-{index}"
+
+    @property
+    def power_bound(self) -> float:
+        """W above which a reading of power is none."""
+        limit = self.properties.get("power_limit_w")
+        return 3 * limit if limit else DEFAULT_POWER_BOUND
+
+    def _properties(self) -> dict[str, Any]:
+        nvml, handle = self.library.nvml, self.handle
+        found: dict[str, Any] = {
+            "power_limit_w": _first(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
+                                    lambda: nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1000),
+            "max_clock_sm": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
+            "max_clock_mem": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
+            "pcie_gen": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
+            "pcie_width": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
+            "pcie_gen_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
+            "pcie_width_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
+            "compute_capability": _first(
+                lambda: ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle)))),
+        }  # fmt: skip
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _memory(self) -> tuple[int | None, bool]:
+        """(total in B, whether the memory is the host's)."""
+        nvml, none = self.library.nvml, 0
+        for arguments in ({"version": getattr(nvml, "nvmlMemory_v2", None)}, {}):
+            try:
+                total = int(nvml.nvmlDeviceGetMemoryInfo(self.handle, **arguments).total)
+                if total:
+                    return total, False
+                raise Missing(SHARED_MEMORY)
+            except Exception as error:
+                none += isinstance(error, Missing) or code_of(error) == NOT_SUPPORTED
+        return None, none == 2
+
+
+def text_of(call: Callable[..., Any], *arguments: Any) -> str:
+    """A text of the driver, whatever bytes it is made of; empty when there is none."""
+    try:
+        value = call(*arguments)
+    except UnicodeDecodeError:
+        # The binding decodes in a wrapper; below it are the bytes.
+        try:
+            value = call.__wrapped__(*arguments)  # type: ignore[attr-defined]
+        except Exception:
+            return ""
+    except Exception:
+        return ""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    return "".join(c for c in str(value) if c.isprintable()).strip()
+
+
+def _first(*calls: Callable[[], Any]) -> Any:
+    """The first answer; None when every call fails."""
+    for call in calls:
+        try:
+            return call()
+        except Exception:
+            continue
+    return None

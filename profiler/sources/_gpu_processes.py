@@ -1,0 +1,102 @@
+"""Which processes use a GPU, and how many of them are not the target's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._fields import Field, Values, Way
+from profiler.sources._gpu import Gpu
+from profiler.sources._library import FUNCTION_NOT_FOUND, NOT_FOUND, code_of
+from profiler.sources._readings import Readings
+from profiler.sources.tree import TargetTree
+
+MAX_PROCESSES = 32  # of one GPU whose memory is followed, over the run
+
+
+class GpuProcesses:
+    """The processes of one GPU.
+
+    The driver tells pids of its own namespace: inside a container they may belong to
+    nobody, or to somebody else. Only a pid of the target's tree is the target's.
+    """
+
+    def __init__(self, gpu: Gpu, target: TargetTree | None) -> None:
+        self._gpu = gpu
+        self._target = target if target is not None else TargetTree()
+        self._read: dict[int, int | None] | None = None  # pid -> B, of this tick
+        self._followed: dict[int, int] = {}  # pid -> track
+        field = Field("processes", ("gpu.processes", "gpu.other_processes"), (Way(self._bind),))
+        self._readings = Readings((gpu,), (field,))
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        self._read = None
+        self._readings.read(sink, clock)
+        if self._read:
+            t_ns = clock.now_ns()
+            for pid, memory in sorted(self._read.items(), key=lambda item: -(item[1] or 0)):
+                track = self._track(pid, sink)
+                if track is not None and memory is not None:
+                    sink.sample(track, t_ns, memory)
+
+    def _bind(self, nvml: Any, handle: Any) -> Callable[[], Values]:
+        compute, graphics = _lister(nvml, handle, "Compute"), _lister(nvml, handle, "Graphics")
+
+        def read() -> Values:
+            found = _memory_by_pid(compute())
+            try:
+                shown = _memory_by_pid(graphics())
+            except Exception:  # a compute card need not know of graphics
+                shown = {}
+            self._read = {**shown, **found}  # one that does both counts once
+            if self._target.pid is None:
+                return len(self._read), None
+            ours = {process.pid for process in self._target.processes()}
+            return len(self._read), len(self._read.keys() - ours)
+
+        return read
+
+    def _track(self, pid: int, sink: Sink) -> int | None:
+        known = self._followed.get(pid)
+        if known is None and len(self._followed) < MAX_PROCESSES:
+            known = self._followed[pid] = sink.track(
+                "gpu.process_mem", device=self._gpu.id, index=pid, properties=self._about(pid))
+        return known
+
+    def _about(self, pid: int) -> dict[str, Any]:
+        if self._target.has(pid):
+            whose = "target"
+        else:
+            whose = "other" if psutil.pid_exists(pid) else "outside this namespace"
+        try:
+            name = psutil.Process(pid).name() if whose != "outside this namespace" else ""
+        except psutil.Error:  # gone meanwhile
+            name = ""
+        return {"whose": whose, "name": name}
+
+
+def _memory_by_pid(processes: list[Any]) -> dict[int, int | None]:
+    return {int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory) for p in processes if p.pid}
+
+
+def _lister(nvml: Any, handle: Any, kind: str) -> Callable[[], list[Any]]:
+    """A call for the list of processes, by the newest version of the query that the driver has."""
+    names = [f"nvmlDeviceGet{kind}RunningProcesses{version}" for version in ("", "_v2")]
+
+    def read() -> list[Any]:
+        while True:
+            try:
+                return list(getattr(nvml, names[0])(handle))
+            except Exception as error:
+                code = code_of(error)
+                if code in (0, NOT_FOUND):  # how the binding, and the driver, say that there are none
+                    return []
+                if code != FUNCTION_NOT_FOUND or len(names) == 1:
+                    raise
+                del names[0]
+
+    return read

@@ -1,0 +1,112 @@
+"""NVIDIA GPUs through NVML: utilization, memory, power, energy, temperature, clocks, throttle reasons."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from profiler.errors import DeviceError
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._fields import FAST
+from profiler.sources._gpu import Gpu, text_of
+from profiler.sources._library import NO_DEVICES, Library, reason
+from profiler.sources._readings import Readings
+
+
+class NvmlSource:
+    """All GPUs, every field on its own. NVML is loaded in `open`, not before.
+
+    `devices` maps UUIDs to ids in the run; it is filled by `open`. The run's meta `gpu`
+    tells {state: ok | absent, cause, reason, hint, driver, cuda_driver, nvml}.
+    """
+
+    name = "nvml"
+    interval_ns: int | None = None
+
+    def __init__(self) -> None:
+        self.library = Library()
+        self.devices: dict[str, int] = {}
+        self.gpus: list[Gpu] = []
+        self.opened = threading.Event()  # set when `gpus` holds all there are
+        self._readings = Readings((), ())
+
+    def open(self, sink: Sink, clock: Clock) -> None:
+        """Add the devices. DeviceError when there is no GPU to ask, with what to do about it."""
+        wrong = self.library.start()
+        if wrong is None:
+            gpus, failures = find_gpus(self.library)
+            if not gpus:
+                self.library.leave()
+                wrong = NO_DEVICES if not failures else ("unknown", failures[0], NO_DEVICES[2])
+        if wrong is not None:
+            cause, message, hint = wrong
+            sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
+            raise DeviceError(message, hint)
+        sink.set_meta("gpu", {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(self.library.nvml)})
+        for text in failures:
+            sink.event(clock.now_ns(), "device_absent", "warning", text)
+        for gpu in gpus:
+            gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
+                                     properties=gpu.properties)
+            self.devices[gpu.uuid] = gpu.id
+        self.gpus = gpus
+        self._readings = Readings(gpus, FAST)
+        self.opened.set()
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        self._readings.read(sink, clock)
+
+    def close(self, sink: Sink, clock: Clock) -> None:
+        if self.gpus:
+            self.library.leave()
+
+
+def find_gpus(library: Library) -> tuple[list[Gpu], list[str]]:
+    """The GPUs that answer, and a line for each that does not."""
+    gpus: list[Gpu] = []
+    failures: list[str] = []
+    try:
+        count = library.nvml.nvmlDeviceGetCount()
+    except Exception as error:
+        return [], [f"The NVIDIA driver does not count its GPUs: {reason(error)}"]
+    for index in range(count):
+        try:
+            gpus.append(Gpu(library, index))
+        except Exception as error:
+            failures.append(f"GPU {index} does not answer: {reason(error)}")
+    return gpus, failures
+
+
+def versions(nvml: Any) -> dict[str, str | None]:
+    """Versions of the driver, of the CUDA it supports, and of NVML."""
+    cuda = None
+    for name in ("nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"):
+        try:
+            number = int(getattr(nvml, name)())
+        except Exception:
+            continue
+        cuda = f"{number // 1000}.{number % 1000 // 10}"
+        break
+    return {"driver": text_of(nvml.nvmlSystemGetDriverVersion) or None, "cuda_driver": cuda,
+            "nvml": text_of(nvml.nvmlSystemGetNVMLVersion) or None}  # fmt: skip
+
+
+def describe() -> dict[str, Any]:
+    """What NVML tells of this machine now: the meta `gpu` with `devices` added. Never raises."""
+    library = Library()
+    wrong = library.start()
+    if wrong is not None:
+        cause, message, hint = wrong
+        return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": []}
+    try:
+        gpus, failures = find_gpus(library)
+        devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
+                    **g.properties} for g in gpus]  # fmt: skip
+        state: dict[str, Any] = {"state": "ok", "cause": "", "reason": "", "hint": ""}
+        if not gpus:
+            cause, message, hint = NO_DEVICES if not failures else ("unknown", failures[0], NO_DEVICES[2])
+            state = {"state": "absent", "cause": cause, "reason": message, "hint": hint}
+        return {**state, **versions(library.nvml), "devices": devices, "failures": failures}
+    finally:
+        library.leave()
