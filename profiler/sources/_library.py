@@ -1,4 +1,4 @@
-"""The NVML library: loading it, what its failures mean, and starting it again when it was shut down under us."""
+"""The NVML library: loading it, what its failures mean, starting it again after a shutdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ STATES: dict[int, tuple[str, str, str]] = {
         "no_permission", "No permission to ask the NVIDIA driver",
         "Give this user access to /dev/nvidiactl and /dev/nvidia*, in a container pass the devices in"),
 }  # fmt: skip
-NO_BINDING = ("no_binding", "The Python package nvidia-ml-py is not usable", "Install it: pip install nvidia-ml-py")
+NO_BINDING = ("no_binding", "The Python package nvidia-ml-py is not usable",
+              "Install it: pip install nvidia-ml-py")  # fmt: skip
 NO_DEVICES = ("no_devices", "The NVIDIA driver runs and shows no GPU",
               "Check nvidia-smi, CUDA devices passed to the container, and the kernel log")  # fmt: skip
 

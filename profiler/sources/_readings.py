@@ -17,8 +17,8 @@ MAX_EVENTS = 20  # of one field of one device
 class Reading:
     """One field of one GPU: how it is read now, or why it is not."""
 
-    __slots__ = ("_events", "_told_reason", "absent", "bound", "call", "delay_ns", "field", "gpu", "implausible",
-                 "retry_ns", "tracks", "way")  # fmt: skip
+    __slots__ = ("_events", "_told_reason", "absent", "bound", "call", "delay_ns", "field", "gpu",
+                 "implausible", "retry_ns", "tracks", "way")  # fmt: skip
 
     def __init__(self, gpu: Gpu, field: Field) -> None:
         self.gpu = gpu
@@ -52,11 +52,10 @@ class Reading:
 
     def store(self, values: Values, sink: Sink, clock: Clock) -> None:
         t_ns = clock.now_ns()
-        bound = self.bound
-        if bound is not None and any(v is not None and v > bound for v in values):
+        if self.bound is not None and (raw := max(v or 0 for v in values)) > self.bound:
             if not self.implausible:
-                self._tell(sink, t_ns, "implausible", f"{self.field.title}: the driver gives {values[0]:.6g}, "
-                           f"more than {bound:.6g} can be; left out", {"raw": [v for v in values if v is not None]})
+                text = f"{self.field.title}: {raw:.6g} is more than can be ({self.bound:.6g}); left out"
+                self._tell(sink, t_ns, "implausible", text, {"raw": raw})
             self.implausible = True
             return
         self.implausible = False
@@ -88,7 +87,8 @@ class Reading:
             self._tell(sink, t_ns, "field_absent", f"{self.field.title} is not read: {self.absent}",
                        {"reason": self.absent, "code": code_of(error)})
 
-    def _tell(self, sink: Sink, t_ns: int, kind: str, text: str, data: dict[str, object] | None = None) -> None:
+    def _tell(self, sink: Sink, t_ns: int, kind: str, text: str,
+              data: dict[str, object] | None = None) -> None:
         self._events += 1
         if self._events > MAX_EVENTS:
             return

@@ -43,7 +43,8 @@ class NvmlSource:
             cause, message, hint = wrong
             sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
             raise DeviceError(message, hint)
-        sink.set_meta("gpu", {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(self.library.nvml)})
+        good = {"state": "ok", "cause": "", "reason": "", "hint": ""}
+        sink.set_meta("gpu", {**good, **versions(self.library.nvml)})
         for text in failures:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
         for gpu in gpus:

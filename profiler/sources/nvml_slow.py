@@ -12,7 +12,7 @@ from profiler.sources.tree import TargetTree
 
 
 class NvmlSlowSource:
-    """Reads the GPUs of another source, in a thread of its own, so that its calls hold up none of the fast ones.
+    """Reads the GPUs of another source, in its own thread, so that it holds up none of the fast fields.
 
     With a `target`, processes of its tree and those of others are told apart.
     """
