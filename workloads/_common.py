@@ -106,8 +106,11 @@ def advise(settings: CommonSettings) -> dict[str, str]:
     return advice
 
 
-def start(settings: CommonSettings) -> Any:
-    """Seed, set the number of threads and the precision of products. Returns the torch.device to use."""
+def start(settings: CommonSettings, suits_cpu: bool) -> Any:
+    """Seed, set the number of threads and the precision of products. Returns the torch.device to use.
+
+    Says so when the device turns out to be a CPU that this takes long on (not `suits_cpu`).
+    """
     import torch
 
     torch.manual_seed(settings.seed)
@@ -125,6 +128,9 @@ def start(settings: CommonSettings) -> Any:
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         torch.backends.cudnn.allow_tf32 = tf32
     print(f"device {device}, precision {settings.precision}", flush=True)
+    if device.type == "cpu" and settings.device == "auto" and not suits_cpu:
+        print("no GPU was found, and on the CPU this takes long; size=smallest takes seconds",
+              file=sys.stderr, flush=True)
     return device
 
 

@@ -53,6 +53,10 @@ class Settings(CommonSettings):
     latency_ms: float = setting(
         5.0, "Storage latency", "time until a file arrives from storage", group="Loader", unit="ms",
         minimum=0.0, maximum=1000.0, order=-1)
+    # Operators this small gain nothing from more threads, which fight with the workers for two cores.
+    threads: int = setting(
+        1, "CPU threads", "threads of one operator; 0 leaves the choice to PyTorch", group="Run",
+        unit="threads", minimum=0, maximum=1024)
 
 
 class SlowFiles:
@@ -99,7 +103,7 @@ def run(settings: Settings, data: Path | None = None) -> None:
     import torch
     from torch.nn.functional import cross_entropy
 
-    device = start(settings)
+    device = start(settings, suits_cpu=True)
     dataset = SlowFiles(made_pictures(512, 96, 128), settings.latency_ms)
     loader = make_loader(dataset, settings)
     model = small_network().to(device)

@@ -26,6 +26,11 @@ def run(args: argparse.Namespace) -> int:
     workload = catalog.load(info.name)
     try:
         workload.run(catalog.make_settings(info.name, values), args.data)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision", "PIL"):
+            raise
+        raise UsageError(f"the workload {info.name} needs {error.name}, which is not installed",
+                         'Run pip install "stepscope[workloads]"') from error
     except Exception as error:
         # By name: an error of the workload's own folder, or one that a loader worker passed on.
         if type(error).__name__ != "WorkloadError":
