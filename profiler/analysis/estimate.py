@@ -1,0 +1,86 @@
+"""Where a step's time goes, as far as stages and device lag can tell without a trace.
+
+It has the shape of the partition that a trace gives (definitions, section 3): the
+classes sum to the step. The device lies at the boundary before a stage `lag` behind
+the host, and takes `device` for the stage; so it is behind by lag + device - host at
+the end of it. A stage that leaves it behind was the device's work throughout. One at
+whose end it has caught up went at the pace of the host: only what was left over from
+before is surely work of the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from profiler.analysis.summary import StepSummary
+
+BEHIND_NS = 100_000  # less is launch latency, not a queue
+WORK = ("forward", "backward", "optimizer")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean ns of a step by class; they sum to it.
+
+    `measured` is false where device times or lag are missing: then a wait under a busy
+    device counts as exposed, and the split between compute and host rests on
+    utilization alone.
+    """
+
+    input: float
+    transfer: float
+    compute: float
+    host: float
+    measured: bool
+
+    @property
+    def step_ns(self) -> float:
+        return self.input + self.transfer + self.compute + self.host
+
+    def share(self, name: str) -> float:
+        return float(getattr(self, name)) / self.step_ns if self.step_ns else 0.0
+
+    def gain(self, name: str) -> float:
+        """The step time over the step time without this class: at most this much faster."""
+        rest = self.step_ns - float(getattr(self, name))
+        return self.step_ns / max(rest, 0.001 * self.step_ns) if self.step_ns else 1.0
+
+
+def estimate(summary: StepSummary, on_device: bool, utilization: float | None = None) -> Estimate:
+    """Of the steady steps. On a CPU run the CPU is the device: stages are the classes.
+
+    `utilization`: NVML's, mean over the steady steps.
+    """
+    stages, step = summary.stages, summary.step_ns
+    if not on_device:
+        compute = sum(stages[stage] for stage in WORK)
+        return Estimate(stages["data"], stages["h2d"], compute, stages["other"], True)
+    busy = None if utilization is None else utilization * step
+    if summary.exposed is None or any(name not in summary.device for name in WORK):
+        hidden = max(0.0, (busy or 0.0) - (step - stages["data"]))  # no other place to run in
+        exposed = max(0.0, stages["data"] - hidden)
+        transfer = min(stages["h2d"], step - exposed)
+        compute = min(busy or 0.0, step - exposed - transfer)
+        return Estimate(exposed, transfer, compute, step - exposed - transfer - compute, False)
+    exposed = summary.exposed
+    transfer = min(summary.device.get("h2d", 0.0), step - exposed)
+    at_least = sum(_busy(summary, stage) for stage in WORK)
+    at_most = sum(summary.device[stage] for stage in WORK)
+    # Inside a blocking read the host waits for kernels: that part is the device's too.
+    at_least = min(at_most, at_least + (summary.sync or 0.0))
+    compute = at_least if busy is None else min(max(busy, at_least), at_most)
+    compute = min(compute, step - exposed - transfer)
+    return Estimate(exposed, transfer, compute, step - exposed - transfer - compute, True)
+
+
+def behind(summary: StepSummary, stage: str) -> float:
+    """How far the device is behind the host at the end of a stage, in ns."""
+    return summary.lag.get(stage, 0.0) + summary.device.get(stage, 0.0) - summary.stages[stage]
+
+
+def _busy(summary: StepSummary, stage: str) -> float:
+    took = summary.device[stage]
+    if behind(summary, stage) > max(BEHIND_NS, 0.02 * summary.step_ns):
+        return took
+    return min(took, summary.lag.get(stage, 0.0))
+

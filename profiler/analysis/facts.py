@@ -1,0 +1,166 @@
+"""All that the rules look at, gathered once: steps, device, live signals and the loader's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profiler.analysis.estimate import Estimate, estimate
+from profiler.analysis.series import IntArray, Throttle, covered, throttles
+from profiler.analysis.steady import Steady, steady
+from profiler.analysis.steps import Steps, load_steps
+from profiler.analysis.summary import StepSummary, summarise
+from profiler.model import Device, Process
+
+if TYPE_CHECKING:
+    from profiler.run.reader import Run
+
+LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperature", "gpu.pcie_rx",
+        "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers")
+# Reasons that make single steps differ. A power cap is how a busy GPU lives.
+_LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a recording says about one process's loop. `live`: means over the steady steps' time.
+
+    `summary` and `estimate` are None when no step is steady. `lacks` says why nothing
+    can be claimed, "" when something can.
+    """
+
+    process: Process | None
+    on_device: bool
+    device: Device | None
+    steps: Steps
+    steady: Steady
+    summary: StepSummary | None
+    estimate: Estimate | None
+    lacks: str
+    cores: int
+    live: Mapping[str, float]
+    throttles: tuple[Throttle, ...]
+    throttled_ns: int
+    loop_ns: tuple[int, int] | None  # from the first training step's start to the last one's end
+    loader: Mapping[str, Any] = field(default_factory=dict)
+    sites: Mapping[str, Any] = field(default_factory=dict)
+
+    def site(self, hook: str) -> str | None:
+        """The first "file:line" of the user's code that was seen for a hook."""
+        lines = self.sites.get(hook)
+        return str(lines[0]) if isinstance(lines, list) and lines else None
+
+    @property
+    def workers(self) -> int | None:
+        """Worker processes of the training loader; None without one of torch's."""
+        value = self.loader.get("num_workers")
+        return value if isinstance(value, int) else None
+
+
+def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int | None = None) -> Facts:
+    """Facts of a process over the run, or over the steps that ended in [t0_ns, t1_ns]."""
+    told = next((p for p in run.processes if p.id == process), None)
+    properties = told.properties if told else {}
+    on_device = uses_device(run, process, properties)
+    device = used_device(run, process, properties) if on_device else None
+    every = load_steps(run, process)
+    steps, since = every, None
+    if t0_ns is not None or t1_ns is not None:
+        since = steady(every).warm_up_end_ns
+        steps = every.select((every.t1_ns >= (t0_ns or 0)) & (every.t1_ns <= (t1_ns or 1 << 62)))
+    begun = _extent(steps)
+    slow = _throttles(run, device, begun)
+    spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
+    state = steady(steps, spans, since) if len(every) else steady(every)
+    summary = summarise(steps, state, on_device)
+    lacks = _lacks(run, process, steps, state)
+    live = _live(run, device, _extent(steps.select(state.mask)))
+    return Facts(
+        process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
+        estimate=estimate(summary, on_device, live.get("gpu.util")) if summary else None,
+        lacks=lacks, cores=_cores(run), live=live, throttles=tuple(slow),
+        throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
+        if begun else 0,
+        loop_ns=begun, loader=_mapping(properties.get("loader")), sites=_mapping(properties.get("sites")),
+    )
+
+
+def uses_device(run: Run, process: int | None, properties: Mapping[str, Any]) -> bool:
+    """Whether the process's work runs on an accelerator: its probe timed one, or uses its allocator."""
+    if process is None:
+        return False
+    metrics = ("step.device_forward", "step.device_backward", "step.lag_data", "torch.mem_allocated")
+    torch = _mapping(properties.get("torch"))
+    return bool(torch.get("device_count")) or any(run.find(m, process=process) for m in metrics)
+
+
+def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) -> Device | None:
+    """The device whose allocator the process uses most; else the only one, or the busiest."""
+    devices = {device.id: device for device in run.devices}
+    held = {track.device: latest[1] for track in run.find("torch.mem_reserved", process=process)
+            if track.device in devices and (latest := run.latest(track.id))}
+    if held:
+        return devices[max(held, key=lambda number: held[number])]
+    uuids = set(_mapping(_mapping(properties.get("torch")).get("uuid")).values())
+    named = [d for d in devices.values() if d.uuid in uuids or d.uuid.removeprefix("GPU-") in uuids]
+    if len(named) == 1:
+        return named[0]
+    busy = {d.id: _mean(run, "gpu.util", d, None) or 0.0 for d in devices.values()}
+    return devices[max(busy, key=lambda number: busy[number])] if busy else None
+
+
+def _extent(steps: Steps) -> tuple[int, int] | None:
+    return (int(steps.t0_ns[0]), int(steps.t1_ns[-1])) if len(steps) else None
+
+
+def _lacks(run: Run, process: int | None, steps: Steps, state: Steady) -> str:
+    if process is None:
+        absent = [event.text for event in run.events() if event.kind == "probe_absent"]
+        return absent[-1].rstrip(".") if absent else "no step was seen: the loop's process sent nothing"
+    if not len(steps):
+        return "no step ended in this time"
+    if state.kind == "evaluation":
+        return "the run has no training step, only evaluation"
+    count = int(state.mask.sum())
+    if count < 3:
+        left = ", ".join(f"{n} {reason}" for reason, n in state.left_out.items())
+        return f"{count} steady steps of {len(steps)} ({left}); a claim needs 3" if left else \
+            f"{count} steady steps; a claim needs 3"
+    return ""
+
+
+def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) -> list[Throttle]:
+    if device is None or extent is None:
+        return []
+    return [span for track in run.find("gpu.throttle", device=device.id)
+            for span in throttles(*run.values(track.id, *extent))]
+
+
+def _live(run: Run, device: Device | None, extent: tuple[int, int] | None) -> dict[str, float]:
+    if extent is None:
+        return {}
+    means = {m: _mean(run, m, device if m.startswith("gpu.") else None, extent) for m in LIVE}
+    return {metric: mean for metric, mean in means.items() if mean is not None}
+
+
+def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] | None) -> float | None:
+    if metric.startswith("gpu.") and device is None:
+        return None
+    tracks: IntArray | list[Any] = run.find(metric, device=device.id) if device else run.find(metric)
+    for track in tracks:
+        _, values = run.values(track.id, *(extent or ()))
+        if len(values):
+            return float(values.mean())
+    return None
+
+
+def _cores(run: Run) -> int:
+    value = _mapping(run.meta.get("machine")).get("cores_usable")
+    return value if isinstance(value, int) and value > 0 else 1
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,118 @@
+"""What a rule is: one file with `NAME`, `TITLE` and `check(facts) -> Outcome`, found by its folder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from profiler.analysis.facts import Facts
+
+NO_RULES = {"base", "notes", "numbers", "verdict"}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number with its unit (ms, share, count, cores, samples/s, s, ...) and where it comes from."""
+
+    text: str
+    value: float | int | str | None = None
+    unit: str = ""
+    source: str = "probe"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A setting that can be tried. `setting` is the loader's or workload's own name for it."""
+
+    setting: str
+    before: Any
+    after: Any
+
+    def to_json(self) -> dict[str, Any]:
+        return {"setting": self.setting, "from": self.before, "to": self.after}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Step time now over step time with the remedy.
+
+    With `at_most` it is the scenario's own gain, which the remedy may not reach: there
+    is no model of the remedy, and it is not scored.
+    """
+
+    scenario: str
+    speedup: float
+    low: float
+    high: float
+    at_most: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A diagnosis. `cost_ms` per step orders those without a prediction."""
+
+    rule: str
+    title: str
+    severity: str  # info, warning, error
+    cost_ms: float = 0.0
+    evidence: tuple[Evidence, ...] = ()
+    counter_evidence: tuple[Evidence, ...] = ()
+    remedy: Remedy | None = None
+    advice: str = ""  # one sentence, where no setting can be tried
+    prediction: Prediction | None = None
+    site: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of the design, section 5."""
+        def items(found: tuple[Evidence, ...]) -> list[dict[str, Any]]:
+            return [{"text": e.text, "value": e.value, "unit": e.unit, "source": e.source} for e in found]
+
+        p = self.prediction
+        return {
+            "rule": self.rule, "title": self.title, "severity": self.severity, "cost_ms": self.cost_ms,
+            "evidence": items(self.evidence), "counter_evidence": items(self.counter_evidence),
+            "remedy": self.remedy.to_json() if self.remedy else None, "advice": self.advice,
+            "prediction": {"scenario": p.scenario, "speedup": p.speedup, "low": p.low, "high": p.high,
+                           "at_most": p.at_most} if p else None,
+            "site": self.site,
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule says: findings, or why it rules its cause out, or what it lacks to tell."""
+
+    findings: tuple[Finding, ...] = ()
+    ruled_out: str = ""
+    lacks: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    title: str
+    check: Callable[[Facts], Outcome]
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every rule in this folder, in order of name."""
+    found = []
+    package = importlib.import_module("profiler.rules")
+    for item in pkgutil.iter_modules(package.__path__):
+        if item.name not in NO_RULES and not item.name.startswith("_"):
+            module = importlib.import_module(f"profiler.rules.{item.name}")
+            found.append(Rule(module.NAME, module.TITLE, module.check))
+    return tuple(found)
+
+
+def ms(ns: float) -> float:
+    return ns / 1e6
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,42 @@
+"""The device waits for the host: Python, dispatch and launching, or work beside the step."""
+
+from __future__ import annotations
+
+from profiler.analysis.estimate import WORK, behind
+from profiler.analysis.facts import Facts
+from profiler.rules.base import Evidence, Finding, Outcome, ms
+
+NAME = "host_bound"
+TITLE = "Host work"
+WORTH = 0.05
+
+
+def check(facts: Facts) -> Outcome:
+    """Lacks device times on a CUDA run; ruled out where the host takes less than 5 % of the step."""
+    summary, shares = facts.summary, facts.estimate
+    if summary is None or shares is None or facts.lacks:
+        return Outcome(lacks=facts.lacks or "no steady step")
+    if not shares.measured and "gpu.util" not in facts.live:
+        return Outcome(lacks="neither device times nor GPU utilization: launching and waiting look alike")
+    if shares.share("host") < WORTH:
+        return Outcome(ruled_out=f"{ms(shares.host):.1f} of {ms(summary.step_ns):.1f} ms per step")
+    evidence = [Evidence("other, host time outside all stages", ms(summary.stages["other"]), "ms")]
+    against = []
+    if facts.on_device:
+        if "gpu.util" in facts.live:
+            evidence.append(Evidence("GPU utilization", facts.live["gpu.util"], "share", "NVML"))
+        for stage in WORK if shares.measured else ():
+            evidence.append(Evidence(f"device behind the host at the end of {stage}",
+                                     ms(max(0.0, behind(summary, stage))), "ms", "CUDA events"))
+        against.append(Evidence("Without a trace, kernels that run while the host launches others "
+                                "cannot be told from idle time"))
+    if summary.syncs:
+        evidence.append(Evidence("blocking scalar reads per step", summary.syncs, "count"))
+        evidence.append(Evidence("time in them", ms(summary.sync or 0.0), "ms"))
+    advice = ("Give the device more work per launch: a larger batch, torch.compile, CUDA graphs."
+              if facts.on_device else
+              "Look at what the loop does outside data, forward, backward and optimizer: logging, metrics.")
+    return Outcome((Finding(
+        NAME, "The device waits for the host" if facts.on_device else "The loop works outside the stages",
+        "error" if shares.share("host") >= 0.15 else "warning", ms(shares.host), evidence=tuple(evidence),
+        counter_evidence=tuple(against), advice=advice, site=facts.site("sync") if summary.syncs else None),))

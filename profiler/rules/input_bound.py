@@ -1,0 +1,97 @@
+"""The loop waits for data, and what more loader workers would give."""
+
+from __future__ import annotations
+
+from profiler.analysis.facts import Facts
+from profiler.analysis.loader import LoaderModel, loader_model
+from profiler.analysis.summary import StepSummary
+from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms, plural
+
+NAME = "input_bound"
+TITLE = "Data wait"
+WORTH = 0.03  # exposed share of the step from which the wait is a finding
+GAIN = 1.05  # predicted speedup from which more workers are advised
+
+
+def check(facts: Facts) -> Outcome:
+    """Lacks steady steps; ruled out when the exposed wait is below 3 % of the step."""
+    summary, shares = facts.summary, facts.estimate
+    if summary is None or shares is None or facts.lacks:
+        return Outcome(lacks=facts.lacks or "no steady step")
+    if shares.share("input") < WORTH:
+        return Outcome(ruled_out=f"{ms(shares.input):.1f} of {ms(summary.step_ns):.1f} ms per step")
+    model = model_of(facts)
+    best = model.best() if model else None
+    remedy = prediction = None
+    if model and best is not None:
+        low, middle, high = model.speedup(best)
+        if middle >= GAIN:
+            remedy = Remedy("num_workers", facts.workers, best)
+            prediction = Prediction("no_input_wait", middle, low, high)
+    title = f"Data wait: workers {facts.workers} \u2192 {best}" if remedy else "The loop waits for data"
+    severity = "error" if shares.share("input") >= 0.15 else "warning"
+    return Outcome((Finding(
+        NAME, title, severity, ms(shares.input), evidence=_evidence(facts, summary),
+        counter_evidence=_against(facts, summary, model, remedy is not None), remedy=remedy,
+        advice="" if remedy else _advice(facts, model), prediction=prediction,
+        site=facts.site("loader") or facts.loader.get("site")),))
+
+
+def model_of(facts: Facts) -> LoaderModel | None:
+    """The loader's queue; None without a loader of torch's, or without its CPU time."""
+    summary = facts.summary
+    if summary is None or facts.workers is None or facts.estimate is None:
+        return None
+    live = facts.live
+    return loader_model(
+        step=summary.step_ns, rest=summary.step_ns - facts.estimate.input, wait=summary.stages["data"],
+        workers=facts.workers, wait_cpu=summary.data_cpu, workers_cores=live.get("target.workers_cpu"),
+        target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores)
+
+
+def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
+    wait = ms(summary.stages["data"])
+    found = [Evidence(f"Loader wait, mean of {summary.steady} steady steps", wait, "ms")]
+    if facts.on_device and summary.exposed is not None:
+        found.append(Evidence("of it not hidden behind the device's work", ms(summary.exposed), "ms",
+                              "probe, CUDA events"))
+    if facts.workers is not None:
+        found.append(Evidence("Loader workers", facts.workers, "count"))
+    if facts.workers == 0 and summary.data_cpu is not None:
+        found.append(Evidence("CPU time of the loop's thread in the wait", ms(summary.data_cpu), "ms"))
+    for metric, text, unit in (("gpu.util", "GPU utilization", "share"),
+                               ("target.cpu", f"Busy CPU cores of {facts.cores}", "cores"),
+                               ("target.workers_cpu", "of them loader workers", "cores")):
+        if metric in facts.live and not (metric == "target.workers_cpu" and not facts.workers):
+            found.append(Evidence(text, facts.live[metric], unit,
+                                  "NVML" if metric.startswith("gpu") else "host"))
+    return tuple(found)
+
+
+def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
+             predicted: bool) -> tuple[Evidence, ...]:
+    found = []
+    if facts.on_device and summary.exposed is None:
+        found.append(Evidence("Device lag was not measured: a part of the wait may cost nothing"))
+    elif facts.on_device and (hidden := summary.stages["data"] - (summary.exposed or 0.0)) > 0:
+        found.append(Evidence("of the wait are hidden behind work still queued", ms(hidden), "ms",
+                              "probe, CUDA events"))
+    if model:
+        load = (model.cpu + model.other_cpu) / (model.cores * model.step)
+        text = f"CPU time that the step takes of {plural(model.cores, 'core')}"
+        found.append(Evidence(text, load, "share", "host"))
+    if predicted:
+        text = "What storage can deliver is not known; it may cap the gain"
+        found.append(Evidence(text, source="not measured"))
+    return tuple(found)
+
+
+def _advice(facts: Facts, model: LoaderModel | None) -> str:
+    if facts.workers is None:
+        return "Make batches in a torch DataLoader with workers, beside the loop."
+    if model is None:
+        return "The loader's CPU time was not measured, so that no number of workers can be named."
+    if not model.candidates():
+        return ("All cores' worth of workers are in use: make a batch cheaper (smaller files, "
+                "decoding on the GPU, a cache of decoded samples).")
+    return "More workers would not help, the cores are busy: make a batch cheaper to produce."

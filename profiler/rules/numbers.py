@@ -1,0 +1,70 @@
+"""A diagnosis's figures as plain values, in ms and per second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from profiler.analysis.facts import Facts
+from profiler.analysis.summary import StepSummary
+
+
+class Decided(Protocol):
+    @property
+    def verdict(self) -> str: ...
+
+
+def step_ms(summary: StepSummary | None) -> dict[str, Any] | None:
+    """median, mean, p5, p95 (None below 10 steps), range; `usual` is what stages sum to."""
+    if summary is None:
+        return None
+    spread = summary.spread
+    return {"median": spread.median / 1e6, "mean": spread.mean / 1e6, "usual": summary.step_ns / 1e6,
+            "p5": None if spread.p5 is None else spread.p5 / 1e6,
+            "p95": None if spread.p95 is None else spread.p95 / 1e6,
+            "range": [spread.low / 1e6, spread.high / 1e6]}
+
+
+def throughput(loops: Sequence[Facts]) -> dict[str, Any] | None:
+    """Samples per second over steady steps, summed over ranks. None where a step's work is not known."""
+    rates = [f.summary.throughput if f.summary else None for f in loops]
+    known = [value for value in rates if value is not None]
+    return {"value": sum(known), "unit": "samples/s"} if known and len(known) == len(rates) else None
+
+
+def whole(facts: Facts) -> dict[str, Any] | None:
+    """The whole training loop, with warm-up, epoch starts and stalls."""
+    summary = facts.summary
+    if summary is None:
+        return None
+    epochs = summary.epochs
+    return {
+        "steps": summary.total, "wall_s": summary.whole_ns / 1e9,
+        "throughput": summary.whole_throughput, "stalls": int(summary.stalls.sum()),
+        "stalls_s": summary.stall_ns / 1e9,
+        "first_wait_ms": None if epochs.first_wait_ns is None else epochs.first_wait_ns / 1e6,
+        "epoch_starts": epochs.later,
+        "epoch_start_wait_ms": epochs.later_wait_ns / 1e6 if epochs.later else None,
+    }
+
+
+def device(facts: Facts) -> dict[str, Any]:
+    """The device that the loop's work runs on."""
+    if not facts.on_device:
+        return {"kind": "cpu", "name": "CPU", "cores": facts.cores}
+    if facts.device is None:
+        return {"kind": "cuda", "name": "GPU, not watched", "cores": facts.cores}
+    return {"kind": facts.device.kind, "name": facts.device.name, "uuid": facts.device.uuid,
+            "memory_total": facts.device.memory_total, "cores": facts.cores}
+
+
+def ranks(every: Sequence[tuple[Facts, Decided]]) -> list[dict[str, Any]] | None:
+    """One entry a rank, where there are several."""
+    return [{
+        "rank": facts.process.rank if facts.process else None,
+        "pid": facts.process.pid if facts.process else None,
+        "verdict": decided.verdict, "steps": facts.summary.steady if facts.summary else 0,
+        "step_ms": step_ms(facts.summary),
+        "stages_ms": {k: v / 1e6 for k, v in facts.summary.stages.items()} if facts.summary else None,
+        "throughput": throughput([facts]),
+    } for facts, decided in every] or None

@@ -1,0 +1,147 @@
+"""The diagnosis of a run from stages, device lag and live signals. Definitions, section 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from profiler.analysis.facts import Facts, gather
+from profiler.analysis.steps import step_processes, training_process
+from profiler.model import STEP_EVALUATION, STEP_PARTIAL
+from profiler.rules.base import Finding, rules
+from profiler.rules.notes import headline, notes
+from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
+
+if TYPE_CHECKING:
+    from profiler.run.reader import Run
+
+WORDS = {"input": "input_bound", "transfer": "transfer_bound", "host": "host_bound"}
+GAIN = 1.05  # a smaller gain names no bottleneck
+NEARLY = 0.9  # of the largest gain: named as well
+LARGE = 0.15  # share of the step from which a class is named in any case
+FULL = 0.85  # share of compute from which a run is compute-bound
+SURE = 1.10  # gain from which noise cannot have made the verdict
+
+
+@dataclass(frozen=True)
+class Decision:
+    verdict: str
+    also: tuple[str, ...] = ()
+    confidence: str = "low"
+    reason: str = ""
+    gain: float = 1.0  # of the ideal without the bottleneck
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What holds the run back. `facts` are those of the process that the verdict is about."""
+
+    source: str
+    decision: Decision
+    headline: str
+    facts: Facts
+    findings: tuple[Finding, ...]
+    ruled_out: tuple[tuple[str, str], ...]  # rule's title, why
+    lacks: tuple[tuple[str, str], ...]  # rule's title, what it lacks to tell
+    notes: tuple[str, ...]
+    others: tuple[tuple[Facts, Decision], ...] = field(default=())  # every rank, where there are several
+
+    @property
+    def verdict(self) -> str:
+        return self.decision.verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of the design, section 5. What needs a trace is None."""
+        facts, summary = self.facts, self.facts.summary
+        stages = {name: ns / 1e6 for name, ns in summary.stages.items()} if summary else None
+        shares = facts.estimate
+        estimate = {name: float(getattr(shares, name)) / 1e6
+                    for name in ("input", "transfer", "compute", "host")} if shares else None
+        return {
+            "schema": 1, "source": self.source, "verdict": self.verdict, "also": list(self.decision.also),
+            "confidence": self.decision.confidence, "reason": self.decision.reason, "headline": self.headline,
+            "device": device(facts),
+            "steps": {"count": summary.steady if summary else 0, "total": int(facts.steps.training.sum()),
+                      "rule": "probe", "kind": facts.steady.kind, "warm_up": facts.steady.warm_up,
+                      "left_out": dict(facts.steady.left_out)},
+            "step_ms": step_ms(summary), "stages_ms": stages, "estimate_ms": estimate,
+            "device_ms": {k: v / 1e6 for k, v in summary.device.items()} if summary else {},
+            "lag_ms": {k: v / 1e6 for k, v in summary.lag.items()} if summary else {},
+            "exposed_data_ms": summary.exposed / 1e6 if summary and summary.exposed is not None else None,
+            "throughput": throughput([f for f, _ in self.others] or [facts]),
+            "whole_run": whole(facts), "ranks": ranks(self.others), "live": dict(facts.live),
+            "partition_ms": None, "what_if": None, "replay_error": None,
+            "findings": [finding.to_json() for finding in self.findings],
+            "ruled_out": [{"rule": rule, "text": text} for rule, text in self.ruled_out],
+            "lacks": [{"rule": rule, "text": text} for rule, text in self.lacks],
+            "notes": list(self.notes),
+        }
+
+
+def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None) -> Diagnosis:
+    """Of the whole run, or of the steps that ended in [t0_ns, t1_ns].
+
+    With several ranks the verdict is that of the rank whose own bottleneck costs most:
+    the others wait for it.
+    """
+    loops = training_processes(run)
+    every = [(facts, decide(facts)) for facts in (gather(run, process, t0_ns, t1_ns) for process in loops)]
+    facts, decision = max(every, key=lambda pair: (pair[1].verdict != "unknown", pair[1].gain))
+    outcomes = [(rule, rule.check(facts)) for rule in rules()]
+    findings = sorted((f for _, outcome in outcomes for f in outcome.findings), key=_rank)
+    return Diagnosis(
+        source=str(run.path), decision=decision, headline=headline(facts, decision.verdict), facts=facts,
+        findings=tuple(findings),
+        ruled_out=tuple((rule.title, out.ruled_out) for rule, out in outcomes if out.ruled_out),
+        lacks=tuple((rule.title, out.lacks) for rule, out in outcomes if out.lacks),
+        notes=notes(run, facts), others=tuple(every) if len(every) > 1 else ())
+
+
+def training_processes(run: Run) -> list[int | None]:
+    """Every process that trains; where none does the one with most steps; [None] without any step."""
+    found: list[int | None] = []
+    for process in step_processes(run):
+        for track in run.find("step.flags", process=process):
+            flags = run.values(track.id)[1].astype(np.int64)
+            if (flags & (STEP_EVALUATION | STEP_PARTIAL) == 0).any():
+                found.append(process)
+    return found or [training_process(run)]
+
+
+def decide(facts: Facts) -> Decision:
+    """The verdict word of one process."""
+    shares = facts.estimate
+    if facts.lacks or shares is None or facts.summary is None:
+        return Decision("unknown", reason=facts.lacks or "no steady step")
+    if not shares.measured and "gpu.util" not in facts.live:
+        return Decision("unknown", reason="the loop runs on a GPU of which neither device times nor "
+                                          "utilization are known: what the host waits for cannot be told")
+    gains = {name: shares.gain(name) for name in WORDS}
+    first = max(gains, key=lambda name: gains[name])
+    large = [name for name in WORDS if shares.share(name) > LARGE]
+    if gains[first] > GAIN:
+        near = [name for name in WORDS if gains[name] - 1 >= NEARLY * (gains[first] - 1)]
+        also = tuple(WORDS[name] for name in WORDS if name != first and (name in near or name in large))
+        reason = (f"without it a step would take {(shares.step_ns / gains[first]) / 1e6:.1f} ms "
+                  f"instead of {shares.step_ns / 1e6:.1f} ms at best")
+        return Decision(WORDS[first], also, _confidence(facts, gains[first] >= SURE), reason, gains[first])
+    share = shares.share("compute")
+    if share >= FULL:
+        reason = f"compute takes {100 * share:.0f} % of a step, and nothing else would give more than 5 %"
+        return Decision("compute_bound", (), _confidence(facts, True), reason, gains[first])
+    return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and "
+                                      "nothing else would give more than 5 %")
+
+
+def _confidence(facts: Facts, clear: bool) -> str:
+    """Never high without a trace."""
+    sure = (clear and facts.estimate is not None and facts.estimate.measured and facts.steady.settled
+            and facts.summary is not None and facts.summary.steady >= 10)
+    return "medium" if sure else "low"
+
+
+def _rank(finding: Finding) -> tuple[float, int, float]:
+    gain = finding.prediction.speedup if finding.prediction else 1.0
+    return (-gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)
