@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiler.model import Device, Event, Track
+from tests.fakes import nvml
+
+CHILD = Path(nvml.__file__).with_name("nvml_child.py")
+
+
+class NvmlChild:
+    """The NVML sources in a process of their own, on the stand-in library with a plan."""
+
+    def __init__(self, library: Path, plan: nvml.Plan) -> None:
+        self.plan = plan
+        self._process = subprocess.Popen(
+            [sys.executable, str(CHILD)],
+            env=nvml.environment(library, plan),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def do(self, name: str, **arguments: Any) -> Any:
+        answer = self.ask(name, **arguments)
+        assert "error" not in answer, answer
+        return answer["value"]
+
+    def ask(self, name: str, **arguments: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"do": name, **arguments}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, f"the child ended with {self._process.wait()}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def open(self) -> None:
+        self.do("call", source="fast", method="open")
+        self.do("call", source="slow", method="open")
+
+    def read(self, times: int = 1, step_s: float = 0.1) -> None:
+        self.do("read", source="fast", times=times, step_s=step_s)
+
+    def read_slow(self, times: int = 1, step_s: float = 1.0) -> None:
+        self.do("read", source="slow", times=times, step_s=step_s)
+
+    def dump(self) -> Dump:
+        return Dump(self.do("dump"))
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+class Dump:
+    """What the sources have put into their sink so far."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.meta: dict[str, Any] = data["meta"]
+        self.devices = [Device(**row) for row in data["devices"]]
+        self.tracks = [Track(**row) for row in data["tracks"]]
+        self.events = [Event(**row) for row in data["events"]]
+        self._samples: list[tuple[int, int, float]] = [tuple(row) for row in data["samples"]]
+
+    def samples(self, metric: str, gpu: int = 0, index: int | None = None) -> list[tuple[int, float]]:
+        device = next(d.id for d in self.devices if d.index == gpu)
+        tracks = {
+            t.id
+            for t in self.tracks
+            if t.metric == metric and t.device == device and index in (None, t.index)
+        }
+        return [(t_ns, value) for track, t_ns, value in self._samples if track in tracks]
+
+    def values(self, metric: str, gpu: int = 0, index: int | None = None) -> list[float]:
+        return [value for _, value in self.samples(metric, gpu, index)]
+
+    def kinds(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event.kind == kind]
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nvml.build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def start_nvml(nvml_library: Path, tmp_path: Path) -> Iterator[Callable[..., NvmlChild]]:
+    children: list[NvmlChild] = []
+
+    def start(*lines: str, library: Path = nvml_library) -> NvmlChild:
+        children.append(NvmlChild(library, nvml.Plan(tmp_path / "plan", *lines)))
+        return children[-1]
+
+    yield start
+    for child in children:
+        child.end()
