@@ -105,7 +105,6 @@ def test_a_size_is_a_preset_under_single_settings(images: WorkloadInfo) -> None:
     (["device=cpu", "precision=tf32"], "needs a GPU"),
     (["device=gpu"], "auto, cpu, cuda"),
     (["device=cuda:x"], "auto, cpu, cuda"),
-    (["images=20", "batch_size=32"], "all 20 images"),
 ])
 def test_what_cannot_be_used_is_told_in_one_line(images: WorkloadInfo, pairs: list[str], says: str) -> None:
     with pytest.raises(UsageError) as caught:

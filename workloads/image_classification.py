@@ -108,10 +108,7 @@ def _float32() -> Any:
 
 def check(settings: Settings) -> dict[str, str]:
     """Settings that exclude each other, with the reason."""
-    problems = check_common(settings)
-    if settings.batch_size > settings.images:
-        problems["batch_size"] = f"one batch is more than all {settings.images} images"
-    return problems
+    return check_common(settings)
 
 
 def check_data(path: Path) -> None:

@@ -108,6 +108,11 @@ def fails(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     return capsys.readouterr().err.rpartition("stepscope: ")[2]
 
 
+def test_a_batch_that_the_data_cannot_fill(capsys: pytest.CaptureFixture[str]) -> None:
+    said = fails(capsys, "image_classification", "--set", "images=16", "--set", "batch_size=17")
+    assert said.startswith("one batch of 17 is more than all 16 samples")
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_broken_image_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: int) -> None:
     (tmp_path / "a.jpg").write_bytes(b"no image at all")
