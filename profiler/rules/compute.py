@@ -24,7 +24,7 @@ def check(facts: Facts) -> Outcome:
     times = summary.device if facts.on_device and shares.measured else summary.stages
     source = "CUDA events" if times is summary.device else "probe"
     evidence = [Evidence(stage, ms(times[stage]), "ms", source) for stage in WORK]
-    for metric, text, unit in (("gpu.util", "GPU utilization", "share"), ("gpu.power", "power", "W"),
+    for metric, text, unit in (("gpu.util", "GPU utilization", "share"), ("gpu.power", "Power", "W"),
                                ("gpu.clock_sm", "SM clock", "MHz")):
         if metric in facts.live:
             evidence.append(Evidence(text, facts.live[metric], unit, "NVML"))

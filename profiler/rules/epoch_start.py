@@ -27,9 +27,9 @@ def check(facts: Facts) -> Outcome:
     return Outcome((Finding(
         NAME, f"Epoch starts wait {format_time(epochs.later_wait_ns)}", "warning",
         ms(epochs.excess_ns) / facts.summary.total,
-        evidence=(Evidence(f"first wait of an epoch, mean of {starts}", per_epoch, "ms"),
-                  Evidence("usual wait", ms(facts.summary.stages["data"]), "ms"),
-                  Evidence("of the training time", share, "share")),
+        evidence=(Evidence(f"First wait of an epoch, mean of {starts}", per_epoch, "ms"),
+                  Evidence("Usual wait", ms(facts.summary.stages["data"]), "ms"),
+                  Evidence("Of the training time", share, "share")),
         counter_evidence=(Evidence("Steady steps do not get faster by it: only epochs begin sooner"),),
         remedy=Remedy("persistent_workers", False, True) if restarted else None,
         advice="" if restarted else "Prepare the next epoch's first batches before this one ends.",

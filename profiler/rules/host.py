@@ -20,19 +20,19 @@ def check(facts: Facts) -> Outcome:
         return Outcome(lacks="neither device times nor GPU utilization: launching and waiting look alike")
     if shares.share("host") < WORTH:
         return Outcome(ruled_out=f"{ms(shares.host):.1f} of {ms(summary.step_ns):.1f} ms per step")
-    evidence = [Evidence("other, host time outside all stages", ms(summary.stages["other"]), "ms")]
+    evidence = [Evidence("Host time outside all stages", ms(summary.stages["other"]), "ms")]
     against = []
     if facts.on_device:
         if "gpu.util" in facts.live:
             evidence.append(Evidence("GPU utilization", facts.live["gpu.util"], "share", "NVML"))
         for stage in WORK if shares.measured else ():
-            evidence.append(Evidence(f"device behind the host at the end of {stage}",
+            evidence.append(Evidence(f"Device behind the host at the end of {stage}",
                                      ms(max(0.0, behind(summary, stage))), "ms", "CUDA events"))
         against.append(Evidence("Without a trace, kernels that run while the host launches others "
                                 "cannot be told from idle time"))
     if summary.syncs:
-        evidence.append(Evidence("blocking scalar reads per step", summary.syncs, "count"))
-        evidence.append(Evidence("time in them", ms(summary.sync or 0.0), "ms"))
+        evidence.append(Evidence("Blocking scalar reads per step", summary.syncs, "count"))
+        evidence.append(Evidence("Time in them", ms(summary.sync or 0.0), "ms"))
     advice = ("Give the device more work per launch: a larger batch, torch.compile, CUDA graphs."
               if facts.on_device else
               "Look at what the loop does outside data, forward, backward and optimizer: logging, metrics.")

@@ -51,9 +51,9 @@ def model_of(facts: Facts) -> LoaderModel | None:
 
 def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
     wait = ms(summary.stages["data"])
-    found = [Evidence(f"Loader wait, mean of {summary.steady} steady steps", wait, "ms")]
+    found = [Evidence(f"Loader wait, mean of {plural(summary.steady, 'steady step')}", wait, "ms")]
     if facts.on_device and summary.exposed is not None:
-        found.append(Evidence("of it not hidden behind the device's work", ms(summary.exposed), "ms",
+        found.append(Evidence("Of it not hidden behind the device's work", ms(summary.exposed), "ms",
                               "probe, CUDA events"))
     if facts.workers is not None:
         found.append(Evidence("Loader workers", facts.workers, "count"))
@@ -61,7 +61,7 @@ def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
         found.append(Evidence("CPU time of the loop's thread in the wait", ms(summary.data_cpu), "ms"))
     for metric, text, unit in (("gpu.util", "GPU utilization", "share"),
                                ("target.cpu", f"Busy CPU cores of {facts.cores}", "cores"),
-                               ("target.workers_cpu", "of them loader workers", "cores")):
+                               ("target.workers_cpu", "Busy cores of loader workers", "cores")):
         if metric in facts.live and not (metric == "target.workers_cpu" and not facts.workers):
             found.append(Evidence(text, facts.live[metric], unit,
                                   "NVML" if metric.startswith("gpu") else "host"))
@@ -74,11 +74,11 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
     if facts.on_device and summary.exposed is None:
         found.append(Evidence("Device lag was not measured: a part of the wait may cost nothing"))
     elif facts.on_device and (hidden := summary.stages["data"] - (summary.exposed or 0.0)) > 0:
-        found.append(Evidence("of the wait are hidden behind work still queued", ms(hidden), "ms",
+        found.append(Evidence("Hidden behind work that the device still had", ms(hidden), "ms",
                               "probe, CUDA events"))
     if model:
         load = (model.cpu + model.other_cpu) / (model.cores * model.step)
-        text = f"CPU time that the step takes of {plural(model.cores, 'core')}"
+        text = f"Share of {plural(model.cores, 'core')} that a step keeps busy"
         found.append(Evidence(text, load, "share", "host"))
     if predicted:
         text = "What storage can deliver is not known; it may cap the gain"

@@ -20,6 +20,6 @@ def check(facts: Facts) -> Outcome:
         return Outcome(ruled_out="none on this GPU")
     return Outcome((Finding(
         NAME, "Other processes use this GPU", "warning",
-        evidence=(Evidence("processes of others, mean over the steady steps", others, "count", "NVML"),),
+        evidence=(Evidence("Processes of others, mean over the steady steps", others, "count", "NVML"),),
         counter_evidence=(Evidence("They may hold memory and do nothing: NVML does not say who computes"),),
         advice="Run alone, or on another GPU: step times and utilization are not this loop's alone."),))

@@ -31,8 +31,8 @@ def check(facts: Facts) -> Outcome:
     return Outcome((Finding(
         NAME, f"Uneven batches: prefetch {ahead} \u2192 {more}" if more else "Uneven batches", "warning",
         ms(shares.input),
-        evidence=(Evidence("steps that wait", rate, "share"),
-                  Evidence("their wait", ms(float(summary.waits[late].mean())) if late.any() else 0.0, "ms"),
+        evidence=(Evidence("Steps that wait", rate, "share"),
+                  Evidence("Their wait", ms(float(summary.waits[late].mean())) if late.any() else 0.0, "ms"),
                   Evidence("Loader workers", facts.workers, "count")),
         counter_evidence=(Evidence("Batches that are slow in a row use up any number made ahead"),),
         remedy=Remedy("prefetch_factor", ahead, more) if more else None,

@@ -31,7 +31,7 @@ def check(facts: Facts) -> Outcome:
     return Outcome((Finding(
         NAME, "Step times spread widely", "info", 0.0,
         evidence=(Evidence("5 % of the steps take less than", ms(spread.p5), "ms"),
-                  Evidence("median", ms(spread.median), "ms"), Evidence("mean", ms(spread.mean), "ms"),
+                  Evidence("Median", ms(spread.median), "ms"), Evidence("Mean", ms(spread.mean), "ms"),
                   Evidence("5 % take more than", ms(spread.p95), "ms")),
         advice="After a burst of batches workers are waited for: there the mean says more than the median. "
                "Else look for other work on the machine."),))
@@ -45,10 +45,10 @@ def _stalled(facts: Facts, summary: StepSummary, total: float) -> Finding:
     return Finding(
         NAME, f"{plural(len(slow), 'step')} stalled in {worst}", "warning",
         ms(summary.stall_ns) / summary.steady,
-        evidence=(Evidence("steps of more than three medians", len(slow), "count"),
-                  Evidence("longest", ms(float(slow.wall.max())), "ms"),
-                  Evidence("median step", ms(summary.spread.median), "ms"),
-                  Evidence("of the steady steps' time", summary.stall_ns / total, "share"),
-                  Evidence(f"more in {worst} than usual, per stalled step", ms(excess[worst]), "ms")),
+        evidence=(Evidence("Steps of more than three medians", len(slow), "count"),
+                  Evidence("Longest", ms(float(slow.wall.max())), "ms"),
+                  Evidence("Median step", ms(summary.spread.median), "ms"),
+                  Evidence("Of the steady steps' time", summary.stall_ns / total, "share"),
+                  Evidence(f"More in {worst} than usual, per stalled step", ms(excess[worst]), "ms")),
         advice="Look at what happens at these steps: checkpoints, logging, evaluation, slow files.",
         site=facts.site({"data": "loader", "other": "sync"}.get(worst, worst)))

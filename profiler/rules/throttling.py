@@ -28,10 +28,10 @@ def check(facts: Facts) -> Outcome:
     reasons = [text for bit, text in THROTTLE_REASONS.items() if mask & bit]
     hard = bool(mask & ~POWER_CAP)
     left_out = facts.steady.left_out.get("throttled", 0)
-    evidence = [Evidence("throttled", facts.throttled_ns / 1e9, "s", "NVML"),
-                Evidence("of the loop's time", share, "share", "NVML"),
+    evidence = [Evidence("Throttled", facts.throttled_ns / 1e9, "s", "NVML"),
+                Evidence("Of the loop's time", share, "share", "NVML"),
                 Evidence(", ".join(reasons), len(facts.throttles), "intervals", "NVML")]
-    for metric, text, unit in (("gpu.temperature", "temperature", "degC"), ("gpu.power", "power", "W"),
+    for metric, text, unit in (("gpu.temperature", "Temperature", "degC"), ("gpu.power", "Power", "W"),
                                ("gpu.clock_sm", "SM clock", "MHz")):
         if metric in facts.live:
             evidence.append(Evidence(text, facts.live[metric], unit, "NVML"))

@@ -20,9 +20,9 @@ def check(facts: Facts) -> Outcome:
     if shares.share("transfer") < WORTH:
         return Outcome(ruled_out=f"{ms(shares.transfer):.1f} of {ms(summary.step_ns):.1f} ms per step")
     pinned = facts.loader.get("pin_memory")
-    evidence = [Evidence("h2d, host time", ms(summary.stages["h2d"]), "ms")]
+    evidence = [Evidence("Host time in h2d", ms(summary.stages["h2d"]), "ms")]
     if "h2d" in summary.device:
-        evidence.append(Evidence("h2d on the device", ms(summary.device["h2d"]), "ms", "CUDA events"))
+        evidence.append(Evidence("Copy on the device", ms(summary.device["h2d"]), "ms", "CUDA events"))
     if "gpu.pcie_rx" in facts.live:
         evidence.append(Evidence("PCIe to the GPU", facts.live["gpu.pcie_rx"], "B/s", "NVML"))
     if pinned is not None:

@@ -1,0 +1,157 @@
+"""Say what holds a run back: verdict, stages, findings with remedy and prediction.
+
+The verdict comes from the stages of the steps, from how far the device lags behind
+the host, and from live signals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from profiler.cli._common import plain, print_json, print_table
+from profiler.rules.base import Evidence, Finding
+from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.run.reader import Run
+from profiler.units import (
+    format_bandwidth,
+    format_count,
+    format_ms,
+    format_number,
+    format_prediction,
+    format_rate,
+    format_share,
+    format_value,
+    ms_decimals,
+)
+
+WORDS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
+         "compute_bound": "Compute-bound", "unknown": "Unknown"}
+STAGE_NAMES = {"data": "data wait"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--no-what-if", action="store_true", help="no replay of a trace (none is made yet)")
+
+
+def run(args: argparse.Namespace) -> int:
+    with Run.open(args.run) as opened:
+        diagnosis = diagnose(opened)
+    if args.json:
+        print_json(diagnosis.to_json())
+    else:
+        print_diagnosis(plain(diagnosis.to_json()))
+        _next_step(args.run, diagnosis)
+    return 0
+
+
+def print_diagnosis(told: Mapping[str, Any]) -> None:
+    """The human form, from the JSON form of a diagnosis."""
+    print(f"{WORDS.get(told['verdict'], told['verdict'])}: {told['headline']}.")
+    if told["also"]:
+        print(f"Also {', '.join(WORDS.get(word, word).lower() for word in told['also'])}.")
+    print(f"Confidence {told['confidence']}: {told['reason']}.")
+    print()
+    if told["step_ms"]:
+        _print_stages(told)
+        print()
+    for rank in told["ranks"] or ():
+        usual = rank["step_ms"]["usual"] * 1e6 if rank["step_ms"] else None
+        print(f"Rank {rank['rank'] if rank['rank'] is not None else rank['pid']}: "
+              f"{WORDS[rank['verdict']].lower()}, {format_ms(usual)} per step")
+    if told["ranks"]:
+        print()
+    for number, finding in enumerate(told["findings"], 1):
+        _print_finding(number, finding)
+    for note in told["notes"]:
+        print(f"Note: {note}.")
+
+
+def _print_stages(told: Mapping[str, Any]) -> None:
+    step, stages = told["step_ms"], told["stages_ms"]
+    usual = step["usual"] * 1e6
+    decimals = ms_decimals(usual)
+
+    def ms(value: float | None) -> str:
+        return format_ms(None if value is None else value * 1e6, decimals, unit=False)
+
+    rows = [[STAGE_NAMES.get(name, name), ms(value), format_share(value * 1e6 / usual),
+             ms(told["device_ms"].get(name)), ms(told["lag_ms"].get(name))] for name, value in stages.items()]
+    on_device = sum(told["device_ms"].values()) or None
+    rows.append(["step", ms(step["usual"]), format_share(1.0), ms(on_device), ""])
+    head, right = ["stage", "ms/step", "share", "device ms", "lag ms"], [1, 2, 3, 4]
+    if not told["device_ms"]:
+        rows, head, right = [row[:3] for row in rows], head[:3], right[:2]
+    print_table(rows, head, right, indent="  ")
+    print()
+    facts = [f"median {ms(step['median'])} ms"]
+    if step["p5"] is not None:
+        facts.append(f"5 to 95 %: {ms(step['p5'])} to {ms(step['p95'])} ms")
+    else:
+        facts.append(f"range {ms(step['range'][0])} to {ms(step['range'][1])} ms")
+    counts = told["steps"]
+    facts.append(f"{format_count(counts['count'])} steady steps of {format_count(counts['total'])}")
+    print("  " + ", ".join(facts))
+    if told["throughput"]:
+        text = format_rate(told["throughput"]["value"], told["throughput"]["unit"])
+        whole = told["whole_run"]["throughput"]
+        print(f"  {text}" + (f", {format_rate(whole, unit=False)} over the whole run" if whole else ""))
+    print(f"  on {told['device']['name']}")
+
+
+def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
+    cost = f", {format_ms(finding['cost_ms'] * 1e6)} per step" if finding["cost_ms"] else ""
+    print(f"{number}. {finding['title']}{cost}")
+    if finding["site"]:
+        print(f"   at {finding['site']}")
+    for kind, mark in (("evidence", "+"), ("counter_evidence", "-")):
+        for item in finding[kind]:
+            print(f"   {mark} {evidence_text(item)}")
+    if remedy := finding["remedy"]:
+        print(f"   Try {remedy['setting']} {_setting(remedy['from'])} \u2192 {_setting(remedy['to'])}")
+    if finding["advice"]:
+        print(f"   {finding['advice']}")
+    if predicted := finding["prediction"]:
+        if predicted["at_most"]:
+            print(f"   at most {format_prediction(predicted['high'], predicted['high'])}, not scored")
+        else:
+            print(f"   predicts {format_prediction(predicted['low'], predicted['high'])}")
+    print()
+
+
+def evidence_text(item: Mapping[str, Any] | Evidence) -> str:
+    """One piece of evidence on one line: "Loader wait: 36.2 ms (probe)"."""
+    if isinstance(item, Evidence):
+        item = {"text": item.text, "value": item.value, "unit": item.unit, "source": item.source}
+    value, unit = item["value"], item["unit"]
+    if value is None:
+        return f"{item['text']} ({item['source']})"
+    if isinstance(value, str):
+        text = value
+    elif unit == "ms":
+        text = format_ms(value * 1e6, ms_decimals(value * 1e6) if value else 1)
+    elif unit == "s":
+        text = f"{format_number(value, 1)}\u00a0s"
+    elif unit == "count":
+        text = format_number(value, 0 if float(value).is_integer() else 2)
+    elif unit == "B/s":
+        text = format_bandwidth(value)
+    else:
+        text = format_value(value, unit)
+    return f"{item['text']}: {text} ({item['source']})"
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "unset" if value is None else str(value)
+
+
+def _next_step(path: Path, diagnosis: Diagnosis) -> None:
+    finding: Finding | None = next((f for f in diagnosis.findings if f.remedy), None)
+    if finding is not None:
+        print(f"Next: stepscope verify {path}    tests the first remedy by paired runs")
