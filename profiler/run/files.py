@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
+from profiler.run.alive import recorder_alive
 
 APPLICATION_ID = 0x53545053
 VERSION = 1
@@ -44,25 +45,21 @@ def identify(db: sqlite3.Connection, path: Path) -> bool:
     Asked through SQLite: to open and close the file otherwise would, on POSIX, drop the locks that other
     connections of this process hold on it.
     """
-    try:
-        application = db.execute("PRAGMA application_id").fetchone()[0]
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        wal = db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB:
-            raise NotARunError(f"{path} is not a run file", "`stepscope record` makes run files") from error
-        raise
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
     if application & 0xFFFFFFFF != APPLICATION_ID:
         raise NotARunError(f"{path} is an SQLite file of another program, not a run file")
     if version != VERSION:
         hint = "Update StepScope" if version > VERSION else "Open it with the StepScope that made it"
         raise RunVersionError(f"{path} has file version {version}, this StepScope reads {VERSION}", hint)
-    return wal
+    return bool(db.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
 
 
 def explain(error: Exception, path: Path) -> RunError:
     """What an error of SQLite, or a value that cannot be, means for a run file."""
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code == sqlite3.SQLITE_NOTADB:
+        return NotARunError(f"{path} is not a run file", "`stepscope record` makes run files")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return RunError(f"{path} is in use by another process", "Try again in a moment")
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
@@ -76,15 +73,9 @@ def explain(error: Exception, path: Path) -> RunError:
 
 def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
-    if path.is_dir():
-        raise RunError(f"{path} is a folder", "Name a file")
-    if path.exists():
-        if not overwrite:
-            raise RunError(f"{path} exists already", "Name another file, or remove it")
-        if path.stat().st_size:
-            _must_be_run(path)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
+        _must_be_free(path, overwrite)
         new.unlink(missing_ok=True)
         new.touch(exist_ok=False)  # told by the system's own words where it cannot be
         with contextlib.closing(sqlite3.connect(new)) as db:
@@ -157,15 +148,27 @@ def to_json(value: Any) -> str:
         return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str)
 
 
-def _must_be_run(path: Path) -> None:
-    """Nothing is written over but run files."""
+def _must_be_free(path: Path, overwrite: bool) -> None:
+    """Nothing is written over but run files, and no run while it is recorded."""
+    if path.is_dir():
+        raise RunError(f"{path} is a folder", "Name a file")
+    if not path.exists():
+        return
+    if not overwrite:
+        raise RunError(f"{path} exists already", "Name another file, or remove it")
+    if not path.stat().st_size:
+        return
     try:
         with contextlib.closing(connect_for_writing(path)) as db:
-            identify(db, path)
-    except RunVersionError:
-        pass
+            try:
+                identify(db, path)
+            except RunVersionError:
+                return
+            meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
     except sqlite3.Error as error:
         raise explain(error, path) from error
+    if meta.get("state") == "recording" and recorder_alive(meta, path):
+        raise RunError(f"{path} is being recorded", "Name another file with -o")
 
 
 def _finite(value: Any) -> Any:

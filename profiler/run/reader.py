@@ -24,7 +24,7 @@ __all__ = ["Run", "Series"]
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
-_WRONG = (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError, zlib.error)
+_WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, OverflowError, zlib.error)
 
 
 class Run:

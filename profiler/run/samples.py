@@ -10,6 +10,7 @@ import numpy as np
 from profiler.run.decode import Float64, Int64, Part, block, join, journal_row
 from profiler.run.pyramid import FANOUT, TOP
 
+MOST_GAPS = 100  # that are shown exactly when a range is too long for its samples
 ALWAYS = -(1 << 63), (1 << 63) - 1  # a range of time that holds everything
 
 _BLOCKS = """SELECT id, first, n FROM block WHERE track = ? AND level = ? AND first + n > ?
@@ -111,9 +112,31 @@ def decimated(db: sqlite3.Connection, tail: Tail, track: int, t0: int, t1: int, 
     while level < TOP and count >= points * FANOUT ** (level + 1):
         level += 1
     part = load(db, tail, track, level, t0, t1)
+    if level:
+        part = _split_at_gaps(db, tail, track, part)
     if len(part) <= 2 * points:
         return Series(part.t0, part.low, part.high, level == 0, part.t1)
     return _buckets(part, max(t0, int(part.t0[0])), min(t1, int(part.t1.max())), points)
+
+
+def _split_at_gaps(db: sqlite3.Connection, tail: Tail, track: int, part: Part) -> Part:
+    """Groups are of so many samples, whatever lies between those: one that spans a gap is cut there."""
+    spans = part.t1 - part.t0
+    usual = int(np.median(spans))
+    long = np.flatnonzero(spans > 2 * usual)
+    long = long[np.argsort(spans[long])][-MOST_GAPS:]
+    if not usual or not len(long):
+        return part
+    whole = np.ones(len(part), bool)
+    whole[long] = False
+    parts = [part.where(whole)]
+    for at in long:
+        samples = load(db, tail, track, 0, int(part.t0[at]), int(part.t1[at]))
+        starts = np.flatnonzero(np.diff(samples.t0, prepend=samples.t0[0] - usual - 1) > usual)
+        ends = np.append(starts[1:], len(samples)) - 1
+        parts.append(Part(samples.t0[starts], samples.t0[ends], np.minimum.reduceat(samples.low, starts),
+                          np.maximum.reduceat(samples.high, starts)))
+    return join(parts)
 
 
 def _buckets(part: Part, t0: int, t1: int, points: int) -> Series:

@@ -1,0 +1,47 @@
+"""Runs with known contents for the tests of the run file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from profiler.run.writer import RunWriter
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def write(path: Path, samples: Iterable[tuple[int, float]], *, every: int = 10, seconds: float = 1.0,
+          state: str | None = "finished") -> int:
+    """A run with one track; a commit after `every` samples, `seconds` apart. Gives the track's id.
+
+    `state` None leaves the file as a recorder does that is gone.
+    """
+    clock = Clock()
+    meta = {"name": "planned", "start_ns": START, "recorder_pid": 2**22 + 1, "recorder_start": 1.0}
+    writer = RunWriter.create(path, meta, clock=clock)
+    track = writer.track("host.cpu")
+    newest = START
+    for number, (t_ns, value) in enumerate(samples):
+        writer.sample(track, t_ns, value)
+        newest = max(newest, t_ns)
+        if number % every == every - 1:
+            clock.now += seconds
+            writer.commit()
+    clock.now += seconds
+    writer.commit()
+    if state:
+        writer.finish(state, newest)
+    else:
+        writer.close()
+    return track
