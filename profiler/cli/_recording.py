@@ -58,9 +58,20 @@ def output_path(given: Path | None, name: str, force: bool) -> Path:
         raise RunError(f"the folder {given.parent} does not exist", "Make it, or name another file with -o")
     if path.exists() and not force:
         raise RunError(f"{given} exists already", "Name another file with -o, or add --force")
+    if path.exists() and not _may_be_a_run(path):
+        raise RunError(f"{given} is not a run file and is left as it is", "Name another file with -o")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise RunError(f"the folder {given.parent} cannot be written to", "Name another file with -o")
     return path
+
+
+def _may_be_a_run(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error.strerror}", "Name another file with -o") from None
+    return head in (b"", b"SQLite format 3\0")
 
 
 def _new_path(name: str) -> Path:

@@ -15,6 +15,8 @@ from profiler.record.target import PtyTarget, Target
 from profiler.run.alive import process_start
 from profiler.sources import Source
 from profiler.sources.host import HostSource
+from profiler.sources.nvml import NvmlSource
+from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 
@@ -61,5 +63,6 @@ def start_target(options: Options, spool: Path) -> tuple[Target | PtyTarget, int
 
 def make_sources(tree: TargetTree, spool: Path) -> tuple[list[Source], SpoolSource]:
     """All sources, and the one of the spool among them."""
-    probes = SpoolSource(spool, tree)
-    return [HostSource(tree), probes], probes
+    nvml = NvmlSource()
+    probes = SpoolSource(spool, tree, nvml.devices)
+    return [nvml, NvmlSlowSource(nvml, tree), HostSource(tree), probes], probes
