@@ -64,6 +64,17 @@ class ForwardHook(Hook):
         if self._seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
             torch.nn.Module.__call__ = self._seek_call
 
+    def stand_aside(self):
+        """While torch.compile wraps a module: it binds the module's `__call__`, which is to be torch's."""
+        self.original_call()
+        Hook.remove(self)
+        self._wrapped = set()
+
+    def come_back(self):
+        if not self.failed:
+            self.seek_again()
+            self._wrap_roots()
+
     def _make_seeker(self):
         hook, original = self, self._call
         is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else _never
@@ -90,6 +101,7 @@ class ForwardHook(Hook):
     def candidate(self, module):
         if next(module.parameters(), None) is None:
             return None  # a loss or a transform
+        self.probe.look_for_cuda()
         depth = self.loop.forward_enter(module.training or torch.is_grad_enabled())
         if depth is not None:
             self._candidates.setdefault(id(module), weakref.ref(module))

@@ -4,7 +4,7 @@ import json
 import weakref
 
 from .hook import Hook
-from .loop import Loader
+from .phases import Loader
 from .sites import user_site
 
 
@@ -68,8 +68,8 @@ class LoaderHook(Hook):
         known = self._loaders.get(id(sampler))
         if known is not None and known[0]() is sampler:
             return known[1]
+        self.probe.look_for_cuda()
         loader = Loader()
-        loader.told = None
         loader.settings = settings(iterator)
         loader.settings["site"] = user_site()
         try:

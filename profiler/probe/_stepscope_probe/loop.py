@@ -1,44 +1,28 @@
-"""Steps and stages of the loop: every nanosecond of the step's thread goes to exactly one stage.
+"""Where steps begin and end.
 
 A step begins at the entry into the loader (fetches with nothing run between them count
 once). Without a loader it begins at the first forward after a backward, and without
-backward at each outermost forward. Stages nest; the first of data, h2d, optimizer,
-backward, forward that is open takes the time. A closure handed to an optimizer is the
-loop's own code, so forward and backward inside an optimizer count as themselves.
+backward at each outermost forward.
 """
 
 import threading
 import time
 from _thread import get_ident
-from collections import deque
 
-OTHER, FORWARD, BACKWARD, OPTIMIZER, H2D, DATA = range(6)  # a higher one takes the time
+from .phases import EPOCH_FIRST, EVALUATION, PARTIAL, Phases
+from .stages import BACKWARD, DATA, FORWARD, H2D, OPTIMIZER, OTHER, Stages
 
-EVALUATION, EPOCH_FIRST, PROFILED, PARTIAL = 1, 2, 4, 8
-
-_HELD = 8  # steps held back at most until it is known whether they train
-_HELD_NS = 10_000_000_000
 _AHEAD = 256  # fetches ahead of the first forward beyond which it is a pass over the data, not prefetching
 
 
-class Loader:
-    """What is known of one loader: whether it trains, and the sizes of batches not yet used."""
-
-    def __init__(self):
-        self.train = False
-        self.sizes = deque(maxlen=4096)
-        self.background = False
-
-
-class Loop:
+class Loop(Stages):
     """The state of the loop in this process. `sink(step)` takes each finished step, in order."""
 
     def __init__(self, sink, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
-        self.sink = sink
+        Stages.__init__(self, clock)
+        self.phases = Phases(sink)
         self.between = None  # called between two steps, outside both
-        self.clock = clock
         self.thread_clock = thread_clock
-        self.device = None  # the CUDA events, while they are on
         self.arrival = False  # h2d is the time from the batch's arrival to forward
         self.flags = 0  # of every step while set: PROFILED
         self.reset()
@@ -47,11 +31,9 @@ class Loop:
         """Forget everything: at the start, and in a forked child."""
         self.thread = None
         self.confirmed = False  # whether the thread has run a model, not just a loader
-        self.ever_backward = False
-        self.trains = False  # a loader is known to train
+        self.phases.reset()
         self.background = None  # a loader that another thread reads
-        self.index = 0
-        self.held = []
+        self.index = self.backwards = 0
         self.open = self.without_loader = False
         self._clean(self.clock())
 
@@ -78,40 +60,6 @@ class Loop:
         self.thread = ident
         self.open = False
         self._clean(self.clock())
-
-    # Stages
-
-    def push(self, stage, now):
-        """Begin a stage. Returns what `pop` needs to end it."""
-        cur = self.stage
-        stack = self.stack
-        self.acc[cur] += now - self.mark
-        self.mark = now
-        depth = len(stack)
-        stack.append(cur)
-        if stage > cur:
-            self.stage = stage
-            if self.device is not None:
-                self.device.begin(stage, now)
-        elif cur == OPTIMIZER and stage != OPTIMIZER:
-            self.stage = stage
-            stack[depth] = OTHER  # the closure's own code until its backward ends
-        return depth
-
-    def pop(self, depth):
-        now = self.clock()
-        stage = self.stage
-        self.acc[stage] += now - self.mark
-        self.mark = self.last_exit = now
-        stack = self.stack
-        if depth < len(stack):
-            self.stage = stack[depth]
-            del stack[depth:]
-            if self.device is not None and self.stage != stage:
-                self.device.end(stage, now)
-            if stage == BACKWARD and self.in_optimizer and self.stage == OTHER:
-                self.stage = OPTIMIZER
-        return now
 
     # The loader
 
@@ -151,8 +99,7 @@ class Loop:
             self.fetched += 1
             loader.sizes.append(size)
             return
-        if self.held and not loader.train:
-            self._release(EVALUATION)
+        self.phases.loader_ended(loader)
         if not self.used:
             # Batches fetched ahead may still be run after the loader has ended.
             self.open = self.tail = bool(self.loaders[0].sizes) and self.fetched <= _AHEAD
@@ -180,17 +127,17 @@ class Loop:
 
     def _forward_boundary(self, now, training):
         if not self.open:
-            if self.trains:
+            if self.phases.loader:
                 return now  # between epochs: a model that runs there is no step
             boundary = True
-        elif self.ever_backward:
+        elif self.phases.backward:
             boundary = self.after_backward or not training or bool(self.step_flags & EVALUATION)
         else:
             boundary = self.used
         if boundary:
             now = self._boundary(now)
             self.without_loader = True
-            if self.ever_backward and not training:
+            if self.phases.backward and not training:
                 self.step_flags |= EVALUATION
         return now
 
@@ -208,27 +155,24 @@ class Loop:
         if self.stage == OTHER or self.stage == OPTIMIZER:
             if not self.open or self.blind:
                 now = self._blind_boundary(now)
-            self._trained()
+            self.trained()
+        self.backwards += 1
         return self.push(BACKWARD, now)
 
     def _blind_boundary(self, now):
         """Where no forward can be seen, a backward after an optimizer call begins a step."""
-        if not self.optimizer_calls if self.open else self.trains:
+        if not self.optimizer_calls if self.open else self.phases.loader:
             return now
         now = self._boundary(now)
         self.without_loader = self.blind = True
         return now
 
-    def _trained(self):
+    def trained(self):
+        """A backward runs in this step: its loaders train."""
         self.after_backward = self.used = True
-        if not self.ever_backward:
-            self.ever_backward = True
-            if self.held and self.without_loader:
-                self._merge_held()
-        for loader in self.loaders:
-            if not loader.train:
-                loader.train = self.trains = True
-                self._release(0)
+        if not self.phases.backward and self.phases.held and self.without_loader:
+            self._merge_held()
+        self.phases.trained(self.loaders)
         if self.background is not None:
             self.background.train = True
 
@@ -247,11 +191,6 @@ class Loop:
     def optimizer_exit(self, depth):
         self.in_optimizer = max(0, self.in_optimizer - 1)
         self.pop(depth)
-
-    def sync(self, ns):
-        """A blocking read of a scalar took `ns`."""
-        self.syncs += 1
-        self.sync_ns += ns
 
     # Boundaries
 
@@ -273,14 +212,11 @@ class Loop:
 
     def _clean(self, now):
         """The state at the beginning of a step. A stage left open by an exception ends here."""
-        self.acc = [0] * 6
-        self.stack = []
-        self.stage = OTHER
-        self.t0 = self.mark = self.last_exit = now
-        self.in_optimizer = 0
+        self.begin_stages(now)
+        self.t0 = now
         self.used = self.after_backward = self.blind = self.tail = False
         self.step_flags = self.cycles = self.forwards = self.fetched = 0
-        self.optimizer_calls = self.syncs = self.sync_ns = self.data_cpu = 0
+        self.optimizer_calls = self.data_cpu = 0
         self.loaders = []
         self._other_at_arrival = 0
         self.cpu0 = self.thread_clock()
@@ -295,7 +231,7 @@ class Loop:
                 self.syncs, self.sync_ns, self.step_flags | self.flags | partial]
         self.index += 1
         self.open = False
-        self._classify(step)
+        self.phases.take(step, self.loaders)
 
     def _samples(self):
         """Samples of the batches that this step used, matched by order."""
@@ -309,60 +245,30 @@ class Loop:
                         size += n
         return size
 
-    def _classify(self, step):
-        if self.loaders:
-            if self.held and self.held[0][0] is not self.loaders[0]:
-                self._release(EVALUATION)
-            if any(loader.train for loader in self.loaders):
-                self.sink(step)
-                return
-            if self.trains:
-                step[-1] |= EVALUATION
-                self.sink(step)
-                return
-            self._hold(self.loaders[0], step, EVALUATION)
-        elif self.ever_backward:
-            self.sink(step)
-        else:
-            self._hold(None, step, 0)
-
-    def _hold(self, loader, step, flags):
-        self.held.append((loader, step))
-        if len(self.held) > _HELD or step[2] - self.held[0][1][1] > _HELD_NS:
-            self._release(flags)
-
-    def _release(self, flags):
-        for _, step in self.held:
-            step[-1] |= flags
-            self.sink(step)
-        self.held = []
-
     def _forget_trial(self):
         """A model called a few times before the loader's first batch is no step of the loop."""
-        if self.ever_backward or not (self.held or self.open) or not self.without_loader:
-            return
-        if self.held:
-            self.index = self.held[0][1][0]
-            self.held = []
-        self.open = False
+        if self.without_loader and not self.phases.backward:
+            index = self.phases.forget()
+            if index is not None:
+                self.index = index
+            self.open = False
 
     def _merge_held(self):
         """The forwards before the first backward were one step's."""
-        first = self.held[0][1]
-        for _, step in self.held:
+        held = [step for _, step in self.phases.held]
+        for step in held:
             for stage, value in zip((DATA, H2D, FORWARD, BACKWARD, OPTIMIZER), step[3:8]):
                 self.acc[stage] += value
             self.cpu0 -= step[9]
-        self.t0, self.index = first[1], first[0]
-        self.held = []
+        self.index = self.phases.forget()
+        self.t0 = held[0][1]
 
     def finish(self):
         """The process ends: what is open is the last step."""
         if self.open and self.used:
             self._finish(self.clock(), 0 if self.tail else PARTIAL)
         self.open = False
-        if self.held:
-            self._release(EVALUATION if self.held[0][0] is not None else 0)
+        self.phases.end()
 
 
 def _alive(ident):

@@ -8,16 +8,25 @@ import time
 
 import torch
 
+from . import cuda
 from .backward import BackwardHook
+from .compiling import CompileHook
+from .device import DeviceHook
 from .forward import ForwardHook
+from .graphs import GraphHook
+from .intervene import InterveneHook
 from .loader import LoaderHook
 from .loop import Loop
 from .optimizer import OptimizerHook
+from .phases import EVALUATION
 from .sites import user_site
 from .spool import Spool
+from .tensors import TensorHook
+from .window import TraceWindow
 
 VERSION = 1
-_STEP = ('["step",' + ",".join(["%d"] * 15) + "]\n")
+_STEP = '["step",' + ",".join(["%d"] * 15) + "]\n"
+_SLOW_NS = 100_000_000  # between looks at CUDA's memory
 
 
 class Probe:
@@ -28,12 +37,21 @@ class Probe:
         self.lazy = lazy
         self.muted = False
         self.steps = 0
+        self.counted = 0  # training steps; any steps while none has trained
+        self.compiles = False  # something has been handed to torch.compile
+        self.cuda = False  # the user's code has initialised CUDA
+        self._slow_at = 0
         self._waiting = []  # records made before a lazy process's first step
         self.loop = Loop(self.step)
         self.forward = ForwardHook(self)
-        self.loader = LoaderHook(self)
-        self.hooks = [self.loader, self.forward, BackwardHook(self), OptimizerHook(self)]
-        self._forwards_seen = 0
+        self.tensors = TensorHook(self)
+        self.device = DeviceHook(self)
+        self.window = TraceWindow(self, _setting("STEPSCOPE_TRACE"))
+        self.hooks = [LoaderHook(self), self.forward, BackwardHook(self), OptimizerHook(self), self.window,
+                      CompileHook(self)]
+        wanted = _setting("STEPSCOPE_INTERVENE")
+        if wanted:
+            self.hooks.append(InterveneHook(self, wanted))
 
     def start(self):
         if not self.lazy:
@@ -78,7 +96,51 @@ class Probe:
             self._first_of_lazy()
         self.write(_STEP % tuple(step))
         self.steps += 1
-        self.forward.step_done(step[5], self.loop.ever_backward)
+        if not step[-1] & EVALUATION or not self.loop.phases.backward:
+            self.counted += 1
+        self.forward.step_done(step[5], self.loop.phases.backward)
+        if step[2] >= self._slow_at:
+            self._slow_at = step[2] + _SLOW_NS
+            self._slow(step[2])
+
+    def device_times(self, index, times, lags):
+        self.write(json.dumps(["device", index, times, lags]) + "\n")
+
+    def trace(self, t0, t1, name, said):
+        self.write(json.dumps(["trace", t0, t1, name, said]) + "\n")
+
+    # CUDA and compilers come in when the user's code brings them
+
+    def look_for_cuda(self):
+        """Hook CUDA once the user's code has initialised it; we never do."""
+        if self.cuda or not torch.cuda.is_initialized():
+            return
+        self.cuda = True
+        self.write(cuda.torch_record())
+        self.hooks += [self.device, GraphHook(self)]
+        self.device.enable()
+        self.hooks[-1].enable()
+        if self.compiles:
+            self.loop.arrival = True
+        else:
+            self.hooks.append(self.tensors)
+            self.tensors.enable()
+
+    def _slow(self, now):
+        self.look_for_cuda()
+        if self.cuda:
+            for record in cuda.memory_records(now):
+                self.write(record)
+
+    def compile_begins(self):
+        self.compiles = True
+        if self.tensors in self.hooks:
+            self.hooks.remove(self.tensors)
+            self.tensors.disable()
+        self.forward.stand_aside()
+
+    def compile_ends(self):
+        self.forward.come_back()
 
     def optimizer_stepped(self, optimizer):
         self.forward.optimizer_stepped(optimizer)
@@ -102,14 +164,14 @@ class Probe:
             "version": VERSION, "pid": os.getpid(), "ppid": os.getppid(), "t": time.monotonic_ns(),
             "python": sys.version.split()[0], "argv": _argv(), "rank": _number("RANK"),
             "world": _number("WORLD_SIZE")}]) + "\n")
-        self.write(json.dumps(["torch", {"version": str(torch.__version__), "cuda": torch.version.cuda,
-                                         "device_count": None, "uuid": {}}]) + "\n")
+        self.write(cuda.torch_record())
 
     # The end
 
     def finish(self):
         """At exit: the step that is open, and a last line."""
         try:
+            self.window.finish()
             self.loop.finish()
             if not self.lazy:
                 self.write('["bye",%s]\n' % json.dumps({"steps": self.steps}))
@@ -125,10 +187,21 @@ class Probe:
             self.spool = Spool(self.spool.directory)
             self.lazy = True
             self._waiting = []
-            self.steps = 0
+            self.steps = self.counted = 0
+            self.window.forked()
+            self.device.disable()
             self.loop.reset()
         except Exception:
             self.muted = True
+
+
+def _setting(name):
+    """A setting of ours, a JSON object; empty when absent or not one."""
+    try:
+        value = json.loads(os.environ.get(name) or "{}")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _argv():

@@ -9,15 +9,21 @@ _INSTALLED = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platli
 _FOREIGN = tuple({p + os.sep for p in _INSTALLED if p} | {_OURS + os.sep, "<"})
 
 
-def user_site():
-    """"path/train.py:57" of the innermost frame that is neither ours nor of an installed package, or ""."""
+def user_frame():
+    """The innermost frame that is neither ours nor of an installed package, or None."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
         if not name.startswith(_FOREIGN) and "site-packages" not in name:
-            return "%s:%d" % (_shown(name), frame.f_lineno)
+            return frame
         frame = frame.f_back
-    return ""
+    return None
+
+
+def user_site():
+    """"path/train.py:57" of that frame, or ""."""
+    frame = user_frame()
+    return "" if frame is None else "%s:%d" % (_shown(frame.f_code.co_filename), frame.f_lineno)
 
 
 def _shown(name):

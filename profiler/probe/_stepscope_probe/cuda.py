@@ -1,0 +1,35 @@
+"""What is read of CUDA now and then, once the user's code has initialised it: devices and memory."""
+
+import json
+
+import torch
+
+
+def torch_record():
+    """The versions, and the devices once CUDA is initialised; asking earlier would initialise it."""
+    said = {"version": str(torch.__version__), "cuda": torch.version.cuda, "device_count": None, "uuid": {}}
+    if torch.cuda.is_initialized():
+        said["device_count"] = torch.cuda.device_count()
+        for i in range(said["device_count"]):
+            uuid = getattr(torch.cuda.get_device_properties(i), "uuid", None)
+            if uuid is not None:
+                said["uuid"][str(i)] = _named(str(uuid))
+    return json.dumps(["torch", said]) + "\n"
+
+
+def _named(uuid):
+    return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid
+
+
+def memory_records(now):
+    """One record per device on which this process has memory reserved: allocated, reserved, peak in bytes."""
+    records = []
+    for i in range(torch.cuda.device_count()):
+        stats = torch.cuda.memory.memory_stats_as_nested_dict(i)
+        if not stats:
+            continue
+        allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+        if reserved["current"]:
+            records.append('["memory",%d,%d,%d,%d,%d]\n' % (now, i, allocated["current"], reserved["current"],
+                                                            allocated["peak"]))
+    return records

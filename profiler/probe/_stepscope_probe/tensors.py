@@ -1,0 +1,125 @@
+"""Copies of a batch to the GPU, and blocking reads of scalars, by methods of Tensor.
+
+Only where CUDA is in use, and never once anything has been compiled: then h2d is the time
+from the batch's arrival to forward, and scalar reads are not counted.
+"""
+
+from _thread import get_ident
+
+import torch
+
+from .hook import Hook
+from .sites import user_frame
+from .stages import H2D
+
+_READS = ("item", "tolist", "cpu", "__float__", "__int__", "__bool__")
+_SITES = 20  # lines told for scalar reads
+
+
+class TensorHook(Hook):
+    name = "h2d"
+
+    def __init__(self, probe):
+        Hook.__init__(self, probe)
+        self._seen = set()
+
+    def install(self):
+        tensor = torch.Tensor
+        self.patch(tensor, "to", self._copying(tensor.to, _goes_to_gpu))
+        self.patch(tensor, "cuda", self._copying(tensor.cuda, _always))
+        self.patch(tensor, "copy_", self._filling(tensor.copy_))
+        for name in _READS:
+            self.patch(tensor, name, self._reading(getattr(tensor, name)))
+        self.loop.arrival = False
+
+    def remove(self):
+        Hook.remove(self)
+        self.loop.arrival = self.failed or self.probe.compiles
+
+    def _copying(self, original, copies):
+        def method(self, *args, **kwargs):
+            if self.is_cuda:
+                if original is to and args and args[0] == "cpu":
+                    return hook.read(original, self, args, kwargs)
+                return original(self, *args, **kwargs)
+            return hook.copy(copies(args, kwargs), original, self, args, kwargs)
+
+        hook, to = self, torch.Tensor.to
+        return method
+
+    def _filling(self, original):
+        def copy_(self, src, *args, **kwargs):
+            copies = self.is_cuda and isinstance(src, torch.Tensor) and not src.is_cuda
+            return hook.copy(copies, original, self, (src, *args), kwargs)
+
+        hook = self
+        return copy_
+
+    def _reading(self, original):
+        def method(self, *args, **kwargs):
+            if not self.is_cuda:
+                return original(self, *args, **kwargs)
+            return hook.read(original, self, args, kwargs)
+
+        hook = self
+        return method
+
+    def copy(self, copies, original, tensor, args, kwargs):
+        """Call a copy; inside the h2d stage when it goes to the GPU on the step's thread."""
+        loop = self.loop
+        if not copies or loop.thread != get_ident():
+            return original(tensor, *args, **kwargs)
+        depth = None
+        try:
+            depth = loop.push(H2D, loop.clock())
+            self.site()
+        except Exception as error:
+            self.fail(error)
+        try:
+            return original(tensor, *args, **kwargs)
+        finally:
+            if depth is not None:
+                self._leave(depth)
+
+    def _leave(self, depth):
+        try:
+            self.loop.pop(depth)
+        except Exception as error:
+            self.fail(error)
+
+    def read(self, original, tensor, args, kwargs):
+        """Call a read that waits for the GPU; count it and its time on the step's thread."""
+        loop = self.loop
+        t0 = loop.clock()
+        value = original(tensor, *args, **kwargs)
+        try:
+            if loop.thread == get_ident():
+                loop.sync(loop.clock() - t0)
+                self._tell_read()
+        except Exception as error:
+            self.fail(error)
+        return value
+
+    def _tell_read(self):
+        frame = user_frame()
+        if frame is not None and len(self._seen) < _SITES:
+            key = (frame.f_code, frame.f_lineno)
+            if key not in self._seen:
+                self._seen.add(key)
+                self.probe.site("sync")
+
+
+def _always(args, kwargs):
+    return True
+
+
+def _goes_to_gpu(args, kwargs):
+    """Whether the arguments of Tensor.to name a CUDA device."""
+    target = kwargs.get("device", args[0] if args else None)
+    if isinstance(target, torch.device):
+        return target.type == "cuda"
+    if isinstance(target, str):
+        return target.startswith("cuda")
+    if isinstance(target, torch.Tensor):
+        return target.is_cuda
+    return isinstance(target, int) and not isinstance(target, bool)

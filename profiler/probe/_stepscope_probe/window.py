@@ -1,0 +1,235 @@
+"""Windows of torch.profiler: opened and closed on the step's thread between two steps.
+
+A window is bounded by steps, by seconds and by the memory that its records take. When
+no boundary comes in time, a watcher asks the interpreter to close it between two
+bytecodes of the main thread. Facts that shape this: the profiler returns normally when
+it cannot write, ends the process when a handler of its raises or when an outer of two
+nested profilers exports. So there is no handler, never a second profiler, and each file
+is looked at.
+"""
+
+import _thread
+import os
+import time
+
+import torch
+from torch.autograd import profiler as autograd_profiler
+
+from .hook import Hook
+from .memory import Budget
+from .pending import call_in_main_thread
+from .phases import PROFILED
+
+_LOOK_NS = 250_000_000  # between looks for `trace_now`
+_GROWTH = 1 << 30  # bytes that the records of a window may take
+
+
+class TraceWindow(Hook):
+    name = "trace"
+
+    def __init__(self, probe, plan):
+        Hook.__init__(self, probe)
+        self.steps = int(plan.get("steps") or 8)
+        self.max_seconds = float(plan.get("max_seconds") or 20)
+        self.every_ns = int(float(plan.get("every_seconds") or 0) * 1e9)
+        self.growth = int(plan.get("max_bytes") or _GROWTH)
+        self.start = int(plan["start_step"]) if "start_step" in plan else None  # training steps before it
+        self.profile = None
+        self._request = os.path.join(probe.spool.directory, "trace_now")
+        self._seen = _signature(self._request)
+        self._next_look = self._again_at = 0
+        self._number = 0
+
+    def install(self):
+        self.loop.between = self.boundary
+
+    def remove(self):
+        self.loop.between = None
+        if self.profile is not None:
+            self._close("the probe was switched off")
+
+    def boundary(self):
+        """Between two steps, on the step's thread."""
+        try:
+            now = time.monotonic_ns()
+            if self.profile is not None:
+                self._continue(now)
+            if self.profile is None and self._due(now):
+                self._open()
+        except Exception as error:
+            self.fail(error)
+
+    def _due(self, now):
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_NS
+            signature = _signature(self._request)
+            if signature != self._seen:
+                self._seen = signature
+                self.steps = _steps_wanted(self._request, self.steps)
+                return True
+        if self._again_at and now >= self._again_at:
+            return True
+        return self.start is not None and self.probe.counted >= self.start
+
+    # Open, step by step, closed
+
+    def _open(self):
+        if autograd_profiler._is_profiler_enabled or torch._C._autograd._profiler_enabled():
+            return  # the user's own; another look at the next boundary
+        self.start, self._again_at = None, 0
+        self._budget = Budget(self.growth)
+        self._t0 = time.monotonic_ns()
+        self._first = self.loop.index
+        self.profile = torch.profiler._KinetoProfile(activities=_activities(), record_shapes=True,
+                                                     experimental_config=_config())
+        self._mark = None
+        self._thread = _thread.get_ident()
+        self.patch(autograd_profiler.profile, "_prepare_trace", self._yielding())
+        self._own = True
+        try:
+            self.profile.start()
+        finally:
+            self._own = False
+        self.loop.flags |= PROFILED
+        self._next_mark()
+        self._number += 1
+        _thread.start_new_thread(self._watch, (self._number,))
+
+    def _next_mark(self):
+        if self._mark is not None:
+            self._mark.__exit__(None, None, None)
+        self._mark = autograd_profiler.record_function("ProfilerStep#%d" % self.loop.index)
+        self._mark.__enter__()
+
+    def _continue(self, now):
+        made = self.loop.index - self._first
+        reason = self._exceeded(now)
+        if made >= self.steps or reason:
+            self._close(reason)
+        else:
+            self._next_mark()
+
+    def _exceeded(self, now):
+        if now - self._t0 > self.max_seconds * 1e9:
+            return "the window ended after %d s" % self.max_seconds
+        return "memory" if self._budget.exceeded() else ""
+
+    def _close(self, note):
+        """End the window, write its trace, and say what became of it."""
+        profile, self.profile = self.profile, None
+        made = self.loop.index - self._first
+        if self._mark is not None:
+            self._mark.__exit__(None, None, None)
+        profile.stop()
+        t1 = time.monotonic_ns()
+        Hook.remove(self)
+        self.loop.flags &= ~PROFILED
+        self.loop.step_flags |= PROFILED  # when it ends inside a step
+        if self.every_ns:
+            self._again_at = t1 + self.every_ns
+        if note == "memory":
+            self.probe.event("trace_abandoned", "warning", "A profiler window was given up after %d steps: "
+                             "its records took too much memory" % made, {"steps": made})
+            return
+        if made < self.steps and not note:
+            note = "the run ended after %d of %d steps" % (made, self.steps)
+        name = "%d.%d.trace.json" % (os.getpid(), self._number)
+        path = os.path.join(self.probe.spool.directory, name)
+        try:
+            profile.export_chrome_trace(path)
+        except Exception as error:
+            note = "export failed: %s" % error
+        size, valid = check(path)
+        self.probe.trace(self._t0, t1, name, {"steps": [self._first, self.loop.index - 1], "size": size,
+                                              "valid": valid, "note": note})
+
+    # Others
+
+    def _yielding(self):
+        hook, original = self, autograd_profiler.profile._prepare_trace
+
+        def _prepare_trace(self):
+            if not hook._own and hook.profile is not None and _thread.get_ident() == hook._thread:
+                try:
+                    hook.probe.event("profiler_yielded", "info",
+                                     "The script's own profiler starts: ours has ended first", {})
+                    hook._close("ended early: the script's own profiler started")
+                except Exception as error:
+                    hook.fail(error)
+            return original(self)
+
+        return _prepare_trace
+
+    def _watch(self, number):
+        """While the window is open: ask the main thread to close it once it goes out of bounds."""
+        while self.profile is not None and self._number == number:
+            time.sleep(0.2)
+            if self.profile is not None and self._exceeded(time.monotonic_ns() - 1_000_000_000):
+                call_in_main_thread(self._out_of_bounds)
+                return
+
+    def _out_of_bounds(self):
+        try:
+            if self.profile is not None and _thread.get_ident() == self._thread:
+                self._close(self._exceeded(time.monotonic_ns()) or "the window ended late")
+        except Exception as error:
+            self.fail(error)
+
+    def forked(self):
+        """In a forked child: the window is the parent's."""
+        self.profile = self._mark = self.start = None
+
+    def finish(self):
+        """At exit, on the thread that exits."""
+        if self.profile is not None and _thread.get_ident() == self._thread:
+            self._close("")
+        elif self.start is not None:
+            n = self.probe.counted
+            self.probe.event("trace_incomplete", "warning", "No profiler window: run ended after %d steps, "
+                             "%d needed" % (n, self.start + self.steps), {"steps": n})
+
+
+def check(path):
+    """Size of a trace in bytes, and whether it begins and ends as one."""
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            head = file.read(64).lstrip()
+            file.seek(max(0, size - 64))
+            tail = file.read().rstrip()
+    except OSError:
+        return 0, False
+    return size, size > 2 and head[:1] == b"{" and tail[-1:] == b"}"
+
+
+def _activities():
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_initialized():
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    return kinds
+
+
+def _config():
+    """With CUDA, synchronisations are recorded where the profiler knows how to."""
+    if torch.cuda.is_initialized():
+        try:
+            return torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
+        except (AttributeError, TypeError):
+            pass
+    return None
+
+
+def _signature(path):
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
+
+
+def _steps_wanted(path, default):
+    try:
+        with open(path) as file:
+            return max(1, int(file.read(16)))
+    except (OSError, ValueError):
+        return default
