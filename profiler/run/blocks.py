@@ -10,6 +10,7 @@ from profiler.run.pyramid import Entries, Pyramid
 
 LEAST = 256  # samples that are worth a block
 LONGEST_SECONDS = 300.0  # after that a block is written with what there is
+CALLS = 16  # that packing all tracks is spread over
 MOST = 1 << 16  # samples in one block
 
 BlockRow = tuple[int, int, int, int, int, int, bytes]  # track, level, first, n, t0_ns, t1_ns, data
@@ -34,6 +35,7 @@ class OpenBlocks:
     def __init__(self) -> None:
         self._tracks: dict[int, _Open] = {}
         self.rows: list[BlockRow] = []  # ready to be written; the caller clears it when they are
+        self._queue: list[int] = []  # tracks that have not had their turn
         self.newest_us = -(1 << 62)
 
     def add(self, tracks: Sequence[int], times: Sequence[int], values: Sequence[float], now: float) -> None:
@@ -48,9 +50,17 @@ class OpenBlocks:
             block.values.append(value)
         self.newest_us = max(self.newest_us, max(times))
 
-    def close(self, now: float, whole: bool) -> None:
-        """Turn open blocks into `rows`: those that are due, or all of them."""
-        for track, block in self._tracks.items():
+    def close(self, now: float, whole: bool) -> bool:
+        """Turn open blocks into `rows`: all when `whole`, else those that are due, a few tracks a call.
+
+        True when every track has had its turn. All at once would keep the threads that sample waiting.
+        """
+        if whole or not self._queue:
+            self._queue = list(self._tracks)
+        share = len(self._tracks) if whole else max(len(self._tracks) // CALLS, 4)
+        turn, self._queue = self._queue[:share], self._queue[share:]
+        for track in turn:
+            block = self._tracks[track]
             count = len(block.times)
             if count and (whole or count >= LEAST or now - block.since >= LONGEST_SECONDS):
                 for start in range(0, count, MOST):
@@ -58,6 +68,7 @@ class OpenBlocks:
                 block.times, block.values = [], []
             for level, entries in block.pyramid.blocks(all_of_them=whole):
                 self.rows.append(_group_row(track, level, entries))
+        return not self._queue
 
     def left(self) -> tuple[list[int], list[int], list[float]]:
         """Columns of the samples that are still open: what the journal must keep."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
+from profiler.run import filesystem
 from profiler.run.alive import recorder_alive
 
 APPLICATION_ID = 0x53545053
@@ -105,6 +106,17 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA synchronous = NORMAL")
     return db
+
+
+def enter_wal(db: sqlite3.Connection, path: Path) -> tuple[bool, str | None]:
+    """Have a -wal beside the file where that works: whether it does, and why not."""
+    kind = filesystem.file_system(path)
+    if filesystem.is_network(kind):
+        return False, f"no -wal on a network file system ({kind})"
+    with contextlib.suppress(sqlite3.OperationalError):
+        if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+            return True, None
+    return False, f"no -wal: the file system ({kind or 'unknown'}) does not support it"
 
 
 def leave_wal(db: sqlite3.Connection, seconds: float) -> bool:

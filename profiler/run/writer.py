@@ -19,7 +19,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from profiler.run import alive, filesystem
+from profiler.run.alive import process_start
 from profiler.run.blocks import OpenBlocks
 from profiler.run.codec import journal_row
 from profiler.run.files import (
@@ -27,6 +27,8 @@ from profiler.run.files import (
     PUT_META,
     connect_for_writing,
     create_file,
+    enter_wal,
+    explain,
     leave_wal,
     to_json,
     transaction,
@@ -94,21 +96,15 @@ class RunWriter:
 
         `max_pages` caps the file at so many pages of 4096 bytes (0: no cap).
         """
-        kind = filesystem.file_system(path)
-        network = filesystem.is_network(kind)
-        note = f"no -wal on a network file system ({kind})" if network else None
-        create_file(path, {"recorder_pid": os.getpid(), "recorder_start": alive.process_start(), **meta,
+        create_file(path, {"recorder_pid": os.getpid(), "recorder_start": process_start(), **meta,
                            "state": "recording", "revision": 0}, overwrite)
-        db = connect_for_writing(path)
-        wal = False
-        if not network:
-            try:
-                wal = db.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal"
-            except sqlite3.Error:
-                wal = False
-            note = None if wal else f"no -wal: the file system ({kind or 'unknown'}) does not support it"
-        if max_pages:
-            db.execute(f"PRAGMA max_page_count = {int(max_pages)}")
+        try:
+            db = connect_for_writing(path)
+            wal, note = enter_wal(db, path)
+            if max_pages:
+                db.execute(f"PRAGMA max_page_count = {int(max_pages)}")
+        except sqlite3.Error as error:
+            raise explain(error, path) from error
         writer = cls(path, db, wal, clock)
         if note:
             writer.set_meta("journal_note", note)
@@ -271,8 +267,9 @@ class RunWriter:
 
     def _flush(self, whole: bool) -> None:
         """Blocks in, journal empty: one transaction, so that no sample is in both or in neither."""
+        if not self._blocks.close(self._clock(), whole):
+            return
         self._flushed_at, self._journaled = self._clock(), 0
-        self._blocks.close(self._flushed_at, whole)
         if not self._blocks.rows:
             return
         db = self._db
