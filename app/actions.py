@@ -17,7 +17,7 @@ SCREENS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """An action. `name` is the method of the main window that does it, or `show:` and a screen, or `theme:`."""
+    """An action. `name`: the method of the main window that does it, or `show:` a screen, or `theme:` a mode."""
 
     menu: str
     name: str
@@ -69,7 +69,7 @@ LIVE_ONLY = frozenset({"pause_view", "mark", "trace", "toggle_output"})
 
 def build(window: QMainWindow, perform: Callable[[str], None]) -> tuple[dict[str, QAction], dict[str, QMenu]]:
     """The actions by name, in the menus of the window. `perform(name)` does one."""
-    menus = {name: window.menuBar().addMenu(f"&{name}") for name in MENUS}
+    menus = {name: window.menuBar().addMenu(name) for name in MENUS}
     actions: dict[str, QAction] = {}
     for entry in ENTRIES:
         action = QAction(entry.text, window)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QSize, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeyEvent,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from app import actions, theme
@@ -40,7 +48,7 @@ class MainWindow(Commands):
         self.document: Document | None = None
         self.recorder: Recorder | None = None
         self.screens: dict[str, QWidget] = {}
-        self.screen = "launch"
+        self.current = "launch"
         self._painted = False
         self._file: str | None = None
         self.setWindowTitle("StepScope")
@@ -56,11 +64,12 @@ class MainWindow(Commands):
         body.box.addWidget(self.status)
         self.setCentralWidget(body)
         self.menuBar().setFixedHeight(MENU_BAR)
-        self.palette_field = Button("Commands, runs, settings", kind="palette", icon="search", key="Ctrl+Shift+P")
+        self.palette_field = Button(
+            "Commands, runs, settings", kind="palette", icon="search", key="Ctrl+Shift+P")
         self.palette_field.setFixedWidth(320)
         self.palette_field.setAccessibleName("Command palette")
-        corner = QWidget()
-        corner.setLayout(row(self.palette_field, margins=(0, 4, 8, 4)))
+        corner = self._corner = QWidget(self.menuBar())  # the menu bar does not keep it alive
+        corner.setLayout(row(self.palette_field, margins=(0, 4, 0, 4)))
         self.menuBar().setCornerWidget(corner)
         self.actions_by_name, self.menus = actions.build(self, self.perform)
         self.palette_field.clicked.connect(self.show_palette)
@@ -71,6 +80,8 @@ class MainWindow(Commands):
         self._mark_theme()
         self._update_actions()
         self._restore_geometry()
+        self.stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.stack.setFocus()  # no ring before the user has pressed a key
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -80,7 +91,7 @@ class MainWindow(Commands):
 
     def _fill(self) -> None:
         """What the frame holds, one piece at a time, so that the window answers in between."""
-        self.show_screen(self.screen)
+        self.show_screen(self.current)
         QTimer.singleShot(0, self._connect_run)
 
     def _connect_run(self) -> None:
@@ -96,8 +107,8 @@ class MainWindow(Commands):
         self.recorder.finished.connect(self._on_finished)
         self.recorder.failed.connect(self._on_failed)
         self.recorder.state_changed.connect(lambda _state: self._update_actions())
-        if self.screen != "launch":
-            self.show_screen(self.screen)
+        if self.current != "launch":
+            self.show_screen(self.current)
         if self._file is not None:
             self.open_path(self._file)
         self.filled.emit()
@@ -105,7 +116,7 @@ class MainWindow(Commands):
     def open_later(self, path: str) -> None:
         """Open a file as soon as the window is there."""
         self._file = str(Path(path).absolute())
-        self.screen = "live"
+        self.current = "live"
         if self.document is not None:
             self.open_path(self._file)
 
@@ -113,7 +124,7 @@ class MainWindow(Commands):
         """Bring a screen to the front, making it the first time."""
         from app import panels
 
-        self.screen = name
+        self.current = name
         self.rail.choose(name)
         widget = self.screens.get(name)
         if widget is None:
@@ -189,14 +200,14 @@ class MainWindow(Commands):
         return self.recorder is not None and self.recorder.active
 
     def _update_actions(self) -> None:
-        recording, live = self.recording, self.screen == "live"
+        recording, live = self.recording, self.current == "live"
         has_run = self.document is not None and self.document.path is not None
         for name, enabled in {
             "stop": recording, "mark": recording and live, "trace": recording and live,
             "pause_view": live and has_run, "toggle_output": live, "close_run": has_run and not recording,
             "export_report": has_run and not recording, "show_run_folder": has_run,
             "watch": not recording, "start_tour": not recording, "run": self._can_run(),
-            "search_workloads": self.screen == "launch", "reset_form": self.screen == "launch",
+            "search_workloads": self.current == "launch", "reset_form": self.current == "launch",
             "copy_command": "launch" in self.screens,
         }.items():
             self.actions_by_name[name].setEnabled(enabled)
@@ -212,6 +223,21 @@ class MainWindow(Commands):
             self.setGeometry(on_screen(wanted, areas))
         if self.settings.get("maximized") in (True, "true"):
             self.showMaximized()
+
+    def _mnemonics(self, shown: bool) -> None:
+        """The letters of the menus are underlined, and work, while Alt is held."""
+        for name, menu in self.menus.items():
+            menu.setTitle(f"&{name}" if shown else name)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Alt:
+            self._mnemonics(True)
+        super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Alt:
+            self._mnemonics(False)
+        super().keyReleaseEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

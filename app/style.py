@@ -14,7 +14,7 @@ _ROLES = {
     "report": (24, 600, "t1"),
     "heading": (20, 600, "t1"),
     "name": (15, 600, "t1"),
-    "strong": (13, 600, "t1"),
+    "strong": (13, 500, "t1"),
     "body": (13, 400, "t1"),
     "label": (13, 400, "t2"),
     "title": (12, 600, "t1"),
@@ -25,12 +25,14 @@ _ROLES = {
     "hint": (12, 400, "t3"),
     "caption": (11, 400, "t3"),
 }
+MONO = ("JetBrains Mono", "Cascadia Mono", "SF Mono", "Noto Sans Mono", "DejaVu Sans Mono")
 _TONES = ("t1", "t2", "t3", "acc", "ok", "warn", "err", "dis")
 
 
 def sheet(t: Tokens) -> str:
     """The application's style sheet in one theme."""
-    return "\n".join((_text(t), _surfaces(t), _buttons(t), _fields(t), _choices(t), _bars(t), _views(t), _chips(t)))
+    parts = (_text, _surfaces, _buttons, _fields, _choices, _bars, _views, _chips)
+    return "\n".join(part(t) for part in parts)
 
 
 def _asset(name: str) -> str:
@@ -39,9 +41,10 @@ def _asset(name: str) -> str:
 
 def _text(t: Tokens) -> str:
     rules = [
-        f'QLabel[role="{role}"] {{ font-size: {size}px; font-weight: {weight}; color: {getattr(t, colour)}; }}'
-        for role, (size, weight, colour) in _ROLES.items()
+        f'QLabel[role="{role}"] {{ font-size: {size}px; font-weight: {weight}; color: {getattr(t, ink)}; }}'
+        for role, (size, weight, ink) in _ROLES.items()
     ]
+    rules.append(f'*[mono="true"] {{ font-family: {", ".join(chr(34) + f + chr(34) for f in MONO)}; }}')
     rules += [f'QLabel[tone="{tone}"] {{ color: {getattr(t, tone)}; }}' for tone in _TONES]
     return "\n".join(rules)
 
@@ -84,15 +87,15 @@ QPushButton[kind="link"]:focus {{ border-color: {t.acc}; padding: 0 2px; min-hei
 QPushButton[big="true"] {{ min-height: 38px; font-size: 13px; }}
 QPushButton[big="true"]:focus {{ min-height: 36px; }}
 QPushButton[kind="segment"] {{ border: 1px solid {t.ctl}; border-left-width: 0; border-radius: 0; color: {t.t2};
-  padding: 0 10px; background: {t.inset}; font-weight: 400; }}
+  padding: 0 11px; background: {t.inset}; font-weight: 400; }}
 QPushButton[kind="segment"]:hover {{ background: {t.hover}; }}
 QPushButton[kind="segment"]:checked {{ background: {t.sel}; color: {t.t1}; font-weight: 500; }}
 QPushButton[kind="segment"]:disabled {{ color: {t.dis}; border-color: {t.line2}; }}
 QPushButton[kind="segment"][place="first"] {{ border-left-width: 1px; border-top-left-radius: 4px;
   border-bottom-left-radius: 4px; }}
 QPushButton[kind="segment"][place="last"] {{ border-top-right-radius: 4px; border-bottom-right-radius: 4px; }}
-QPushButton[kind="segment"]:focus {{ border: 2px solid {t.acc}; padding: 0 9px 0 8px; }}
-QPushButton[kind="segment"][place="first"]:focus {{ padding: 0 9px; }}"""
+QPushButton[kind="segment"]:focus {{ border: 2px solid {t.acc}; padding: 0 10px 0 9px; }}
+QPushButton[kind="segment"][place="first"]:focus {{ padding: 0 10px; }}"""
 
 
 def _fields(t: Tokens) -> str:
@@ -124,7 +127,9 @@ QAbstractSpinBox::up-arrow {{ image: {_asset(f"control_up_{theme}")}; width: 10p
 QAbstractSpinBox::down-arrow {{ image: {_asset(f"control_down_{theme}")}; width: 10px; height: 10px; }}
 QAbstractSpinBox::up-arrow:disabled {{ image: {_asset(f"control_up_off_{theme}")}; }}
 QAbstractSpinBox::down-arrow:disabled {{ image: {_asset(f"control_down_off_{theme}")}; }}
-QAbstractSpinBox QLineEdit, QComboBox QLineEdit {{ border: 0; padding: 0; background: transparent; min-height: 20px; }}
+QAbstractSpinBox QLineEdit, QComboBox QLineEdit {{ border: 0; padding: 0; background: transparent;
+  min-height: 20px; }}
+
 QPlainTextEdit {{ padding: 4px; }}
 QLineEdit[bare="true"] {{ border: 0; padding: 0; background: transparent; font-size: 15px; }}"""
 
@@ -142,13 +147,13 @@ QCheckBox::indicator:checked {{ background: {t.accfill}; border-color: {t.accfil
 QCheckBox::indicator:checked:disabled {{ background: {t.raised}; border-color: {t.line2};
   image: {_asset(f"control_check_off_{theme}")}; }}
 QCheckBox::indicator:disabled {{ border-color: {t.line2}; background: {t.raised}; }}
-QCheckBox:focus::indicator {{ border: 2px solid {t.acc}; width: 12px; height: 12px; }}"""
+QCheckBox::indicator:focus {{ border: 2px solid {t.acc}; width: 12px; height: 12px; }}"""
 
 
 def _bars(t: Tokens) -> str:
     return f"""
 QMenuBar {{ background: {t.chrome}; color: {t.t1}; border-bottom: 1px solid {t.line}; font-size: 12px; padding: 0 8px; }}
-QMenuBar::item {{ background: transparent; padding: 7px 10px; margin: 0; }}
+QMenuBar::item {{ background: transparent; padding: 8px 10px; margin: 0; }}
 QMenuBar::item:selected {{ background: {t.hover}; }}
 QMenuBar::item:pressed {{ background: {t.sel}; }}
 QMenu {{ background: {t.raised}; color: {t.t1}; border: 1px solid {t.line2}; padding: 4px 0; font-size: 12px; }}

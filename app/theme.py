@@ -12,12 +12,11 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontInfo, QPalette
 from PySide6.QtWidgets import QApplication
 
-from app.style import sheet
+from app.style import MONO, sheet
 from app.tokens import DARK, LIGHT, Tokens
 
 MODES = ("system", "light", "dark")
 _SANS = ["Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans"]
-_MONO = ["JetBrains Mono", "Cascadia Mono", "SF Mono", "Noto Sans Mono", "DejaVu Sans Mono"]
 
 
 class _Theme(QObject):
@@ -94,9 +93,10 @@ def _palette(t: Tokens) -> QPalette:
 def font(size: int = 13, weight: int = 400, mono: bool = False) -> QFont:
     """A font of `size` logical pixels with figures of equal width."""
     result = QFont()
-    result.setFamilies(_MONO if mono else _SANS)
+    result.setFamilies(list(MONO) if mono else _SANS)
     result.setStyleHint(QFont.StyleHint.Monospace if mono else QFont.StyleHint.SansSerif)
     result.setPixelSize(size)
+    result.setHintingPreference(QFont.HintingPreference.PreferNoHinting)  # shapes and widths at every scale
     result.setWeight(QFont.Weight(weight))
     result.setFeature(QFont.Tag("tnum"), 1)
     if mono:

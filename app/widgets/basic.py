@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -75,6 +75,11 @@ class ElidedLabel(QLabel):
         super().resizeEvent(event)
         self._elide()
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._elide()
+
 
 class Hairline(QWidget):
     """A line one device pixel thick, at every scale factor."""
@@ -118,7 +123,8 @@ class PaneHeader(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        self.row = QHBoxLayout()
+        line = QWidget()
+        self.row = QHBoxLayout(line)
         self.row.setContentsMargins(PADDING, 0, PADDING, 0)
         self.row.setSpacing(8)
         self.title = label(title, "title")
@@ -126,11 +132,24 @@ class PaneHeader(QWidget):
         self.row.addWidget(self.title)
         self.row.addWidget(self.note)
         self.row.addStretch(1)
-        box.addLayout(self.row, 1)
+        box.addWidget(line, 1)
         box.addWidget(Hairline())
 
 
-def row(*widgets: QWidget | int | None, spacing: int = 8, margins: Sequence[int] = (0, 0, 0, 0)) -> QHBoxLayout:
+def strip(line: QHBoxLayout, height: int, surface: str = "raised") -> Surface:
+    """A horizontal layout over the full height of a bar, with a hairline at its foot."""
+    bar = Surface(surface)
+    bar.setFixedHeight(height)
+    inner = QWidget()  # takes the height that a bare layout of fixed widgets would not
+    inner.setLayout(line)
+    bar.box.addWidget(inner, 1)
+    bar.box.addWidget(Hairline())
+    return bar
+
+
+def row(
+    *widgets: QWidget | int | None, spacing: int = 8, margins: Sequence[int] = (0, 0, 0, 0)
+) -> QHBoxLayout:
     """A horizontal layout: a number is a fixed space, None takes what is left."""
     box = QHBoxLayout()
     box.setSpacing(spacing)

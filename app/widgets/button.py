@@ -24,7 +24,10 @@ _INK = {"primary": "#FFFFFF", "danger": "err", "flat": "t2", "palette": "t3"}
 
 
 class Button(QPushButton):
-    """A button: icon, text, and the key beside it in a smaller, quieter hand. kind: "", primary, flat, danger, link."""
+    """A button: icon, text, and the key beside it in a smaller, quieter hand.
+
+    `kind`: "", primary, flat, danger, link or palette.
+    """
 
     def __init__(
         self, text: str, *, kind: str = "", icon: str = "", key: str = "", big: bool = False,
@@ -38,7 +41,8 @@ class Button(QPushButton):
             self.setProperty("big", "true")
         if kind == "link":
             self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        wide = QSizePolicy.Policy.Expanding if big else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(wide, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
 
     def set_icon(self, name: str) -> None:
@@ -84,7 +88,8 @@ class Button(QPushButton):
             x += 16 + _GAP
         painter.setFont(self.font())
         painter.setPen(theme.colour(ink))
-        painter.drawText(QRect(x, 0, text_width + 2, self.height()), flags | Qt.AlignmentFlag.AlignVCenter, text)
+        area = QRect(x, 0, text_width + 2, self.height())
+        painter.drawText(area, flags | Qt.AlignmentFlag.AlignVCenter, text)
         if self._key:
             painter.setFont(theme.font(11))
             painter.setPen(theme.colour(quiet))
@@ -116,9 +121,8 @@ class Segments(QWidget):
             button.setProperty("kind", "segment")
             place = "first" if i == 0 else "last" if i == len(entries) - 1 else "middle"
             button.setProperty("place", place)
-            button.setSizePolicy(
-                QSizePolicy.Policy.Expanding if stretch else QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed
-            )
+            wide = QSizePolicy.Policy.Expanding if stretch else QSizePolicy.Policy.Fixed
+            button.setSizePolicy(wide, QSizePolicy.Policy.Fixed)
             self._group.addButton(button, i)
             box.addWidget(button)
         self._group.idClicked.connect(lambda i: self.changed.emit(self._values[i]))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import theme
 from app.icons import IconLabel
 from app.tokens import GAP, PADDING, RUN_BAR
-from app.widgets.basic import Hairline, Surface, label, row
+from app.widgets.basic import Hairline, Surface, label, row, strip
 from app.widgets.button import Button
 
 
@@ -67,32 +67,30 @@ class EmptyState(QWidget):
         grid.setSpacing(0)
         top = 0
         if screen:
-            self.heading = Surface("raised")
-            self.heading.setFixedHeight(RUN_BAR)
             self.actions = row(label(screen, "name"), label(note, "sub", "t2"), None, spacing=12,
                                margins=(PADDING, 0, PADDING, 0))
-            self.heading.box.addLayout(self.actions, 1)
-            self.heading.box.addWidget(Hairline())
-            grid.addWidget(self.heading, 0, 0)
+            grid.addWidget(strip(self.actions, RUN_BAR), 0, 0)
             top = 1
         grid.addWidget(_Frame(frame), top, 0)
         grid.setRowStretch(top, 1)
-        card = self._card(title, why, ways, command)
-        grid.addWidget(card, top, 0, Qt.AlignmentFlag.AlignCenter)
+        place = QVBoxLayout()  # a little above the middle, where the eye looks first
+        place.setContentsMargins(16, 16, 16, 16)
+        place.addStretch(2)
+        place.addLayout(row(None, self._card(title, why, ways, command), None))
+        place.addStretch(3)
+        grid.addLayout(place, top, 0)
         self.setAccessibleName(title)
         self.setAccessibleDescription(why)
 
     def _card(self, title: str, why: str, ways: Sequence[Way], command: str) -> Surface:
         card = Surface("popup")
-        card.setMinimumWidth(min(self.WIDTH, 560))
-        card.setMaximumWidth(self.WIDTH)
+        card.setFixedWidth(self.WIDTH)
         head = Surface("none")
         head.box.setContentsMargins(24, 20, 24, 20)
         head.box.setSpacing(4)
         head.box.addWidget(label(title, "heading"))
         reason = label(why, "label")
         reason.setWordWrap(True)
-        reason.setMinimumWidth(self.WIDTH - 48)
         head.box.addWidget(reason)
         card.box.addWidget(head)
         for way in ways:
@@ -105,9 +103,10 @@ class EmptyState(QWidget):
 
     def _way(self, way: Way) -> QWidget:
         part = Surface("none", vertical=False)
-        part.box.setContentsMargins(24, 14, 24, 14)
+        part.box.setContentsMargins(24, 16, 24, 16)
         part.box.setSpacing(16)
         texts = Surface("none")
+        texts.box.setSpacing(2)
         texts.box.addWidget(label(way.title, "strong"))
         text = label(way.text, "sub")
         text.setWordWrap(True)
@@ -127,8 +126,7 @@ class EmptyState(QWidget):
 
     def _terminal(self, command: str) -> QHBoxLayout:
         text = label(command, "cell")
-        text.setFont(theme.font(12, mono=True))
-        text.setStyleSheet(f"font-family: '{theme.font_in_use(mono=True)}'")
+        text.setProperty("mono", "true")
         text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         copy = Button("Copy", kind="flat", icon="copy")
         copy.setAccessibleName("Copy the command")

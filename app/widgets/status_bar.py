@@ -1,4 +1,4 @@
-"""The bar at the foot: device, machine, sampling rate, dropped records, own overhead; the run file at the right."""
+"""The bar at the foot: device, machine, sampling rate, dropped records, state; the run file at the right."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class StatusBar(Surface):
         self.setFixedHeight(STATUS_BAR)
         self.box.addWidget(Hairline())
         self._device_icon = IconLabel("gpu", "t3", 14)
-        self._fields: dict[str, tuple[QLabel, Hairline]] = {}
-        line = row(self._device_icon, spacing=0, margins=(12, 0, 16, 0))
-        for i, name in enumerate(FIELDS):
+        self._fields: dict[str, tuple[QLabel, QWidget]] = {}
+        line = row(self._device_icon, 8, spacing=0, margins=(12, 0, 16, 0))
+        for name in FIELDS:
             text = label("", "caption", "t2")
-            text.setContentsMargins(8 if i == 0 else 0, 0, 0, 0)
             divider = Hairline(vertical=True, colour="line2")
             divider.setFixedHeight(14)
-            line.addWidget(text)
-            line.addSpacing(12)
-            line.addWidget(divider)
-            line.addSpacing(12)
-            self._fields[name] = (text, divider)
+            field = QWidget()
+            field.setLayout(row(text, divider, spacing=12, margins=(0, 0, 12, 0)))
+            line.addWidget(field)
+            self._fields[name] = (text, field)
         line.addStretch(1)
         self._file = label("no run file", "caption", "t2")
         line.addWidget(IconLabel("database", "t3", 14))
         line.addSpacing(6)
         line.addWidget(self._file)
-        self.box.addLayout(line, 1)
+        inner = QWidget()
+        inner.setLayout(line)
+        self.box.addWidget(inner, 1)
         self.show_facts(device="", machine="This machine", rate="not sampling", dropped="", state="idle")
 
     def show_facts(self, *, device_icon: str = "", run_file: str | None = None, **facts: str) -> None:
@@ -46,10 +46,9 @@ class StatusBar(Surface):
         if run_file is not None:
             self._file.setText(run_file)
         for name, value in facts.items():
-            text, divider = self._fields[name]
+            text, field = self._fields[name]
             text.setText(value)
-            text.setVisible(bool(value))
-            divider.setVisible(bool(value))
+            field.setVisible(bool(value))
 
     def fact(self, name: str) -> str:
         """What a field says."""

@@ -1,0 +1,189 @@
+"""The form of a workload: its heading with presets, its settings, and why it cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from app.spec import LaunchSpec
+from app.tokens import SCREEN_HEADING
+from app.widgets.basic import ElidedLabel, Surface, label, row, strip
+from app.widgets.button import Button, Segments
+from app.widgets.form import Form
+from profiler import catalog
+from profiler.catalog import Setting, WorkloadInfo
+
+NAME, DATA = "run_name", "run_data"  # rows that are no settings of the workload
+CUSTOM = "custom"
+_PRESETS = (("smallest", "Smallest"), ("typical", "Typical"), ("stress", "Stress"), (CUSTOM, "Custom"))
+
+
+def _row(name: str, kind: str, text: str, label: str, group: str) -> Setting:
+    return Setting(name, kind, "", text, "", group, None, None, (), label)
+
+
+class Page(Surface):
+    """A heading of 72 px over a form that scrolls: what the three modes of Launch have in common."""
+
+    edited = Signal()
+
+    def __init__(
+        self, title: str = "", text: str = "", below: bool = False, parent: QWidget | None = None
+    ) -> None:
+        super().__init__("raised", parent=parent)
+        self.title = label(title, "heading")
+        self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        self.text = ElidedLabel(text, "sub")
+        names = QVBoxLayout()
+        names.setContentsMargins(0, 0, 0, 0)
+        names.setSpacing(2)
+        names.addStretch(1)
+        names.addWidget(self.title)
+        names.addWidget(self.text)
+        names.addStretch(1)
+        self.actions: QHBoxLayout = row(spacing=8)
+        line = row(spacing=8, margins=(24, 0, 16, 0))
+        line.addLayout(names, 1)
+        line.addLayout(self.actions)
+        self.box.addWidget(strip(line, SCREEN_HEADING))
+        self.form = Form(below)
+        scroll = QScrollArea()
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(self.form)
+        self.box.addWidget(scroll, 1)
+        self.form.changed.connect(self._on_changed)
+
+    def _on_changed(self, name: str) -> None:
+        self.edited.emit()
+
+    def reason(self) -> tuple[str, str]:
+        """The first field that keeps Run from starting, and why; empty when none does."""
+        raise NotImplementedError
+
+    def spec(self) -> LaunchSpec:
+        """What to start, without the capture's part."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """The values of a first start."""
+        raise NotImplementedError
+
+    def focus_first(self) -> None:
+        """Put the cursor where a user begins."""
+        first = next(iter(self.form.fields.values()), None)
+        if first is not None:
+            first.setFocus()
+
+
+class WorkloadPage(Page):
+    """One workload at a time; the entries of each are kept while the window is open."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self.info: WorkloadInfo | None = None
+        self._kept: dict[str, dict[str, Any]] = {}
+        self._errors: dict[str, str] = {}
+        self.presets = Segments(_PRESETS, CUSTOM)
+        self.presets.setAccessibleName("Size")
+        self.presets.changed.connect(self._on_preset)
+        reset = Button("Reset", kind="flat", icon="reset")
+        reset.clicked.connect(self.reset)
+        self.actions.addWidget(self.presets)
+        self.actions.addWidget(reset)
+
+    def show_workload(self, info: WorkloadInfo, values: Mapping[str, Any] | None = None) -> None:
+        """The form of a workload, with what was entered before, else its typical size."""
+        if self.info is not None:
+            self._kept[self.info.name] = self.form.values()
+        self.info = info
+        self.title.setText(info.title)
+        self.text.show_text(info.summary)
+        rows: list[Setting] = [_row(NAME, "str", "what the run is called in lists", "Name", "Run")]
+        rows += info.settings
+        if info.data:
+            rows.append(_row(DATA, "path", f"{info.data}; empty: made once and kept", "Own data", "Model and data"))
+        order = {group: i for i, group in enumerate(catalog.GROUPS)}
+        settings = sorted(rows, key=lambda s: order.get(s.group, len(order)))
+        self.form.show_settings(settings, {"device": self._devices()})
+        for name, _ in _PRESETS[:3]:
+            self.presets.button(name).setEnabled(name in info.sizes)
+        self.form.set_values(values or self._kept.get(info.name) or self._preset("typical"))
+        self._check()
+
+    def _devices(self) -> list[tuple[Any, str]]:
+        return [("auto", "auto"), ("cpu", "cpu"), ("cuda:0", "cuda:0")]
+
+    def _preset(self, name: str) -> dict[str, Any]:
+        assert self.info is not None
+        return {**self.info.defaults(), **self.info.sizes.get(name, {})}
+
+    def settings(self) -> dict[str, Any]:
+        """The workload's values; a field with an error has its default."""
+        if self.info is None:
+            return {}
+        values = self.form.values()
+        result = {setting.name: values.get(setting.name, setting.default) for setting in self.info.settings}
+        # what does not apply is left as the workload has it
+        for name in catalog.not_applicable(self.info, result):
+            result[name] = self.info.setting(name).default
+        return result
+
+    def changed_settings(self) -> dict[str, Any]:
+        """Those that differ from the workload's own."""
+        if self.info is None:
+            return {}
+        return {name: value for name, value in self.settings().items()
+                if value != self.info.setting(name).default}
+
+    def spec(self) -> LaunchSpec:
+        assert self.info is not None
+        values = self.form.values()
+        data = values.get(DATA)
+        return LaunchSpec(name=values.get(NAME) or "", workload=self.info.name, settings=self.changed_settings(),
+                          data=Path(data).expanduser() if data else None)
+
+    def reason(self) -> tuple[str, str]:
+        name = next(iter(self._errors), "")
+        return (name, f"{self.form.label_of(name)}: {self._errors[name]}") if name else ("", "")
+
+    def reset(self) -> None:
+        if self.info is not None:
+            self.form.set_values({**self._preset("typical"), NAME: "", DATA: ""})
+            self._on_changed("")
+
+    def _on_preset(self, name: object) -> None:
+        if name != CUSTOM:
+            self.form.set_values(self._preset(str(name)))
+        self._on_changed("")
+
+    def _on_changed(self, name: str) -> None:
+        self._check()
+        self.edited.emit()
+
+    def _check(self) -> None:
+        """Reasons beside the fields, as typed."""
+        if self.info is None:
+            return
+        values = self.settings()
+        off = catalog.not_applicable(self.info, values)
+        errors = self.form.errors()
+        errors = {name: why for name, why in errors.items() if name not in off}
+        if not errors:
+            errors = {**catalog.check(self.info, values), **self._data_errors()}
+        self._errors = errors
+        self.form.show_hints(errors=errors, warnings=catalog.advise(self.info, values), off=off, notes={})
+        matching = (name for name, _ in _PRESETS[:3] if name in self.info.sizes and values == self._preset(name))
+        self.presets.set_value(next(matching, CUSTOM) if not errors else CUSTOM)
+
+    def _data_errors(self) -> dict[str, str]:
+        data = self.form.values().get(DATA)
+        if data and not Path(data).expanduser().exists():
+            return {DATA: "there is no such file or folder"}
+        return {}

@@ -1,0 +1,95 @@
+"""What works on this machine: the rows of `stepscope doctor`, asked in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from time import monotonic
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+from profiler.paths import own_command
+
+STATES = ("ok", "warning", "error", "absent")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A row: state ok, warning, error or absent."""
+
+    name: str
+    state: str
+    text: str
+    hint: str = ""
+
+
+def parse(text: bytes | str) -> list[Check]:
+    """The rows in the doctor's JSON: a list, or an object that holds one. ValueError when there are none."""
+    value = json.loads(text)
+    if isinstance(value, dict):
+        value = value.get("checks", value.get("rows"))
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ValueError("no rows")
+    return [
+        Check(str(row.get("name", "")), str(row.get("state", "error")), str(row.get("text", "")),
+              str(row.get("hint") or ""))
+        for row in value
+    ]
+
+
+class Preflight(QObject):
+    """Asks once at a time; `changed` when the answer, or the lack of one, is there."""
+
+    changed = Signal()
+
+    def __init__(self, command: list[str] | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.checks: list[Check] = []
+        self.error = ""
+        self.asked_at: float | None = None
+        self._command = command or own_command("doctor", "--json")
+        self._process: QProcess | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._process is not None
+
+    def ask(self) -> None:
+        """Start a check; nothing happens while one runs."""
+        if self._process is not None:
+            return
+        process = QProcess(self)
+        process.finished.connect(lambda _code, _status: self._answered())
+        process.errorOccurred.connect(self._failed)
+        self._process = process
+        process.start(self._command[0], self._command[1:])
+        self.changed.emit()
+
+    def shut_down(self) -> None:
+        """End the process, if it runs."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.blockSignals(True)
+            process.kill()
+            process.waitForFinished(1000)
+
+    def _answered(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        output = process.readAllStandardOutput().data()
+        complaint = process.readAllStandardError().data().decode(errors="replace").strip().splitlines()
+        process.deleteLater()
+        try:
+            self.checks, self.error = parse(output), ""
+        except ValueError:
+            self.error = complaint[-1] if complaint else "the check gave no answer"
+        self.asked_at = monotonic()
+        self.changed.emit()
+
+    def _failed(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and self._process is not None:
+            self.error = self._process.errorString()
+            self._process.deleteLater()
+            self._process = None
+            self.changed.emit()
