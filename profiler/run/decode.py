@@ -31,6 +31,9 @@ class Part:
     def where(self, chosen: slice | npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Part:
         return Part(self.t0[chosen], self.t1[chosen], self.low[chosen], self.high[chosen])
 
+    def copy(self) -> Part:
+        return Part(self.t0.copy(), self.t1.copy(), self.low.copy(), self.high.copy())
+
 
 def join(parts: list[Part]) -> Part:
     """The entries of all parts, ordered by their first time."""

@@ -17,7 +17,7 @@ from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
 from profiler.run.files import explain
 from profiler.run.opening import Connection
-from profiler.run.samples import ALWAYS, Series, Tail, decimated, load, newest
+from profiler.run.samples import ALWAYS, Kept, Series, decimated, load, newest
 
 __all__ = ["Run", "Series"]
 
@@ -46,7 +46,7 @@ class Run:
         self.path = Path(path)
         self._connection: Connection | None = None
         self._closed = False
-        self._tail = Tail()
+        self._kept = Kept()
         self._version: int | None = None
         self._revision: Any = None
         self._asked = 0.0
@@ -95,8 +95,8 @@ class Run:
         with self._reading() as db:
             times = [db.execute(f"SELECT min({column}) FROM {table}").fetchone()[0]
                      for table, column in (("block", "t0_ns"), ("event", "t_ns"), ("output", "t_ns"))]
-            self._tail.follow(db)
-            times += [int(part.t0[0]) for part in map(self._tail.part, self._tail.tracks()) if len(part)]
+            self._kept.follow(db)
+            times += [int(part.t0[0]) for part in map(self._kept.part, self._kept.tracks()) if len(part)]
         return min((t for t in times if t is not None), default=0)
 
     @property
@@ -110,8 +110,8 @@ class Run:
             for table in ("event", "output"):
                 row = db.execute(f"SELECT t_ns FROM {table} ORDER BY id DESC LIMIT 1").fetchone()
                 times.append(row and int(row[0]))
-            self._tail.follow(db)
-        return max((t for t in (*times, self._tail.newest) if t is not None), default=self.start_ns)
+            self._kept.follow(db)
+        return max((t for t in (*times, self._kept.newest) if t is not None), default=self.start_ns)
 
     def find(self, metric: str, *, device: int | None = None, process: int | None = None,
              index: int | None = None) -> list[Track]:
@@ -129,10 +129,10 @@ class Run:
         """
         t0, t1 = _range(t0_ns, t1_ns)
         with self._reading() as db:
-            self._tail.follow(db)
+            self._kept.follow(db)
             if points is not None:
-                return decimated(db, self._tail, track, t0, t1, max(points, 1))
-            part = load(db, self._tail, track, 0, t0, t1)
+                return decimated(db, self._kept, track, t0, t1, max(points, 1))
+            part = load(db, self._kept, track, 0, t0, t1)
             return Series(part.t0, part.low, part.high, True, part.t1)
 
     def values(self, track: int, t0: int | None = None, t1: int | None = None) -> tuple[Int64, Float64]:
@@ -143,8 +143,8 @@ class Run:
     def latest(self, track: int) -> tuple[int, float] | None:
         """The newest sample of a track: (t_ns, value)."""
         with self._reading() as db:
-            self._tail.follow(db)
-            return newest(db, self._tail, track)
+            self._kept.follow(db)
+            return newest(db, self._kept, track)
 
     def events(self, after_id: int = 0) -> list[Event]:
         with self._reading() as db:

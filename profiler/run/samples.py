@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from profiler.run.decode import Float64, Int64, Part, block, join, journal_row
 from profiler.run.pyramid import FANOUT, TOP
 
+MOST_KEPT = 1 << 20  # entries of blocks, of up to 32 bytes
 MOST_GAPS = 100  # that are shown exactly when a range is too long for its samples
 ALWAYS = -(1 << 63), (1 << 63) - 1  # a range of time that holds everything
 
@@ -35,10 +37,12 @@ class Series:
     end_ns: Int64
 
 
-class Tail:
-    """The samples in the journal, by track, kept between reads."""
+class Kept:
+    """What is kept between reads: the samples in the journal, by track, and blocks, which never change."""
 
     def __init__(self) -> None:
+        self._blocks: OrderedDict[int, Part] = OrderedDict()
+        self._entries = 0
         self._range: tuple[int, int] | None = None
         self._parts: dict[int, list[Part]] = {}
         self.newest: int | None = None  # ns
@@ -65,6 +69,18 @@ class Tail:
             parts[:] = [join(parts)]
         return join(parts)
 
+    def block(self, db: sqlite3.Connection, number: int, level: int, n: int) -> Part:
+        """The entries of a block, by its id."""
+        if (part := self._blocks.get(number)) is not None:
+            self._blocks.move_to_end(number)
+            return part
+        (data,) = db.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
+        part = self._blocks[number] = block(level, n, data)
+        self._entries += len(part)
+        while self._entries > MOST_KEPT and len(self._blocks) > 1:
+            self._entries -= len(self._blocks.popitem(last=False)[1])
+        return part
+
     def tracks(self) -> list[int]:
         return list(self._parts)
 
@@ -81,45 +97,46 @@ class Tail:
             self._parts.setdefault(int(tracks[start]), []).append(part)
 
 
-def load(db: sqlite3.Connection, tail: Tail, track: int, level: int, t0: int, t1: int) -> Part:
+def load(db: sqlite3.Connection, kept: Kept, track: int, level: int, t0: int, t1: int) -> Part:
     """Entries of `level` that touch [t0, t1] in ns; where the level ends, those of the levels below."""
     parts, start = [], 0
     for at in range(level, -1, -1):
         for number, first, n in db.execute(_BLOCKS, (track, at, start, t0, t1)).fetchall():
-            part = _block(db, number, at, n)
+            part = kept.block(db, number, at, n)
             parts.append(_inside(part.where(slice(max(start - int(first), 0), None)), t0, t1))
         last = db.execute(_LAST_BLOCK, (track, at)).fetchone()
         start = max(start, int(last[1]) + int(last[2]) if last else 0) * FANOUT
-    parts.append(_inside(tail.part(track), t0, t1))
-    return join([part for part in parts if len(part)])
+    parts.append(_inside(kept.part(track), t0, t1))
+    parts = [part for part in parts if len(part)]
+    return join(parts) if len(parts) != 1 else parts[0].copy()  # the caller may change what it is given
 
 
-def newest(db: sqlite3.Connection, tail: Tail, track: int) -> tuple[int, float] | None:
+def newest(db: sqlite3.Connection, kept: Kept, track: int) -> tuple[int, float] | None:
     """The newest sample: (t_ns, value)."""
-    part = tail.part(track)
+    part = kept.part(track)
     if not len(part):
         last = db.execute(_LAST_BLOCK, (track, 0)).fetchone()
         if last is None:
             return None
-        part = _block(db, last[0], 0, last[2])
+        part = kept.block(db, last[0], 0, last[2])
     return int(part.t0[-1]), float(part.low[-1])
 
 
-def decimated(db: sqlite3.Connection, tail: Tail, track: int, t0: int, t1: int, points: int) -> Series:
+def decimated(db: sqlite3.Connection, kept: Kept, track: int, t0: int, t1: int, points: int) -> Series:
     """At most about 2 * points entries between t0 and t1."""
     level = 0
-    count = _count(db, tail, track, t0, t1)
+    count = _count(db, kept, track, t0, t1)
     while level < TOP and count >= points * FANOUT ** (level + 1):
         level += 1
-    part = load(db, tail, track, level, t0, t1)
+    part = load(db, kept, track, level, t0, t1)
     if level:
-        part = _split_at_gaps(db, tail, track, part)
+        part = _split_at_gaps(db, kept, track, part)
     if len(part) <= 2 * points:
         return Series(part.t0, part.low, part.high, level == 0, part.t1)
     return _buckets(part, max(t0, int(part.t0[0])), min(t1, int(part.t1.max())), points)
 
 
-def _split_at_gaps(db: sqlite3.Connection, tail: Tail, track: int, part: Part) -> Part:
+def _split_at_gaps(db: sqlite3.Connection, kept: Kept, track: int, part: Part) -> Part:
     """Groups are of so many samples, whatever lies between those: one that spans a gap is cut there."""
     spans = part.t1 - part.t0
     usual = int(np.median(spans))
@@ -131,7 +148,7 @@ def _split_at_gaps(db: sqlite3.Connection, tail: Tail, track: int, part: Part) -
     whole[long] = False
     parts = [part.where(whole)]
     for at in long:
-        samples = load(db, tail, track, 0, int(part.t0[at]), int(part.t1[at]))
+        samples = load(db, kept, track, 0, int(part.t0[at]), int(part.t1[at]))
         starts = np.flatnonzero(np.diff(samples.t0, prepend=samples.t0[0] - usual - 1) > usual)
         ends = np.append(starts[1:], len(samples)) - 1
         parts.append(Part(samples.t0[starts], samples.t0[ends], np.minimum.reduceat(samples.low, starts),
@@ -148,18 +165,13 @@ def _buckets(part: Part, t0: int, t1: int, points: int) -> Series:
     return Series(part.t0[starts], low, high, False, np.maximum.reduceat(part.t1, starts))
 
 
-def _count(db: sqlite3.Connection, tail: Tail, track: int, t0: int, t1: int) -> float:
+def _count(db: sqlite3.Connection, kept: Kept, track: int, t0: int, t1: int) -> float:
     """About how many samples lie in [t0, t1], without reading them."""
     total = 0.0
     for n, first, last in db.execute(_SIZES, (track, t0, t1)):
         inside = (min(last, t1) - max(first, t0) + 1) / (last - first + 1)
         total += n * inside
-    return total + len(_inside(tail.part(track), t0, t1))
-
-
-def _block(db: sqlite3.Connection, number: int, level: int, n: int) -> Part:
-    (data,) = db.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
-    return block(level, n, data)
+    return total + len(_inside(kept.part(track), t0, t1))
 
 
 def _inside(part: Part, t0: int, t1: int) -> Part:

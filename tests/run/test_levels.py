@@ -42,8 +42,8 @@ def _samples(plan: dict) -> list[tuple[int, float]]:
 
 def _level(run: Run, track: int, level: int, t0: int, t1: int) -> Part:
     with run._reading() as db:
-        run._tail.follow(db)
-        return load(db, run._tail, track, level, t0, t1)
+        run._kept.follow(db)
+        return load(db, run._kept, track, level, t0, t1)
 
 
 def _check(part: Part, times: np.ndarray, values: np.ndarray) -> None:
@@ -132,3 +132,16 @@ def test_slices_keep_their_place_while_the_range_moves(tmp_path: Path) -> None:
         one = run.series(track, START, START + 300 * SECOND, 100)
         two = run.series(track, START + 20 * SECOND, START + 320 * SECOND, 100)
     assert len(set(one.t_ns.tolist()) & set(two.t_ns.tolist())) > 80
+
+
+def test_what_a_reader_gives_may_be_changed(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    track = write(path, [(START + i * SECOND, float(i)) for i in range(10)])
+    with Run.open(path) as run:
+        for _ in range(2):
+            times, values = run.values(track)
+            assert values.tolist() == [float(i) for i in range(10)]
+            times[:], values[:] = 0, -1
+            series = run.series(track, points=100)
+            series.low[:] = -1
+            assert series.high.tolist() == [float(i) for i in range(10)]
