@@ -44,8 +44,7 @@ class ProbedProcess:
     def __init__(self, pid: int, sink: Sink, times: Times, tree: TargetTree | None,
                  devices: Mapping[str, int]) -> None:
         self.pid = pid
-        self.steps = 0  # training steps
-        self.trained = False
+        self.trained = False  # a backward or an optimizer has run
         self.dropped = 0
         self._sink = sink
         self._times = times
@@ -59,11 +58,18 @@ class ProbedProcess:
         self._sites: dict[str, list[str]] = {}
         self._loaders: dict[str, Any] = {}
         self._events = 0
+        self._training_steps = 0
+        self._all_steps = 0
         self._handlers: dict[str, Callable[[list[Any]], None]] = {
             "hello": self._hello, "torch": self._torch, "step": self._step, "device": self._device,
             "memory": self._memory, "loader": self._loader, "site": self._site, "event": self._event,
             "dropped": self._dropped, "bye": self._bye,
         }  # fmt: skip
+
+    @property
+    def steps(self) -> int:
+        """Training steps; all steps of a process that has not trained."""
+        return self._training_steps if self.trained else self._all_steps
 
     def take(self, code: str, record: list[Any]) -> None:
         handler = self._handlers.get(code)
@@ -125,8 +131,9 @@ class ProbedProcess:
         self._step_times[index] = t1
         if len(self._step_times) > REMEMBERED_STEPS:
             self._step_times.popitem(last=False)
-        if not (values["flags"] or 0) & (STEP_EVALUATION | STEP_PARTIAL):
-            self.steps += 1
+        flags = values["flags"] or 0
+        self._all_steps += not flags & STEP_PARTIAL
+        self._training_steps += not flags & (STEP_EVALUATION | STEP_PARTIAL)
         self.trained = self.trained or bool(values["backward"] or values["optimizer_calls"])
 
     def _device(self, record: list[Any]) -> None:
@@ -196,7 +203,7 @@ class ProbedProcess:
                              data=data if isinstance(data, dict) else {})
 
     def _dropped(self, record: list[Any]) -> None:
-        self.dropped = max(self.dropped, count(record[1]))
+        self.dropped += count(record[1])
 
     def _bye(self, record: list[Any]) -> None:
         self._update({"bye": plain(mapping(record[1]))})

@@ -58,10 +58,9 @@ class Segments:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """(pid, line) for everything complete since the last call."""
         present = self._present()
-        for position, (pid, number) in enumerate(present):
+        for pid, number in present:
             # Listed before it is read: a segment with a successor grows no more.
-            follower = present[position + 1] if position + 1 < len(present) else None
-            closed = follower is not None and follower[0] == pid
+            closed = (pid, number + 1) in present
             path = self._directory / f"{pid}.{number}.spool"
             segment = self._open.setdefault((pid, number), Segment(path))
             for line in segment.lines():

@@ -47,7 +47,7 @@ class SpoolSource:
 
     @property
     def steps_seen(self) -> int:
-        """Training steps of the process that has made most of them."""
+        """Training steps of the process that has made most of them; all its steps where none trains."""
         return max((p.steps for p in self._processes.values()), default=0)
 
     @property
