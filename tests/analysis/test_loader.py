@@ -1,0 +1,76 @@
+"""The loader as a queue."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profiler.analysis.loader import LoaderModel, loader_model
+
+MS = 1e6
+
+
+def waiting(**changed):
+    """A loop that waits 40 of 52 ms for storage, with next to no CPU time."""
+    told = {"step": 52 * MS, "rest": 12 * MS, "wait": 40 * MS, "workers": 0, "wait_cpu": 2 * MS,
+            "workers_cores": None, "target_cores": 0.4, "thread_cpu": 14 * MS, "cores": 8}
+    return loader_model(**{**told, **changed})
+
+
+def test_a_loader_that_waits_for_storage_takes_few_workers():
+    model = waiting()
+    best = model.best()
+    assert best == 4
+    low, middle, high = model.speedup(best)
+    assert 3.5 < low < middle < high < 5.5
+    assert high / low <= 1.3
+
+
+def test_more_workers_than_cores_only_where_the_loader_waits():
+    assert waiting(cores=2).best() == 4
+    computing = waiting(cores=2, wait_cpu=39 * MS, target_cores=1.0)
+    assert max(computing.candidates()) == 2
+
+
+def test_a_loader_that_computes_is_bound_by_the_cores():
+    model = waiting(cores=2, wait_cpu=40 * MS, target_cores=1.2)
+    assert model.step_with(8) == pytest.approx(1.2 * 52 * MS / 2)
+
+
+def test_a_crowded_machine_widens_the_interval():
+    calm, crowded = waiting(cores=8), waiting(cores=2, wait_cpu=40 * MS, target_cores=1.9)
+    ratio = lambda model: model.speedup(2)[2] / model.speedup(2)[0]  # noqa: E731
+    assert ratio(calm) <= 1.3 < ratio(crowded)
+
+
+def test_with_workers_the_service_time_is_all_of_theirs():
+    model = waiting(workers=2, step=30 * MS, rest=12 * MS, workers_cores=0.3, target_cores=0.8)
+    assert model.service == 60 * MS and model.cpu == pytest.approx(9 * MS)
+    assert model.candidates() == [4, 8, 16]
+    assert model.best() == 8
+
+
+def test_no_candidates_are_left_at_the_limit():
+    assert waiting(workers=16, workers_cores=15.0, cores=16).best() is None
+
+
+def test_without_the_cpu_time_there_is_no_model():
+    assert waiting(wait_cpu=None) is None
+    assert waiting(workers=2, workers_cores=None) is None
+
+
+SHARE = st.floats(0.0, 1.0)
+
+
+WORKERS = st.sampled_from([0, 1, 2, 8])
+
+
+@given(st.floats(1e5, 1e10), SHARE, SHARE, st.floats(0, 64), st.integers(1, 64), WORKERS)
+def test_predictions_are_ordered_and_more_workers_never_take_longer(step, wait, cpu, busy, cores, workers):
+    service = workers * step if workers else wait * step
+    model = LoaderModel(step, (1 - wait) * step, service, cpu * service, busy * step, cores, workers)
+    times = [model.step_with(n) for n in (1, 2, 4, 8, 16)]
+    assert times == sorted(times, reverse=True)
+    low, middle, high = model.speedup(4)
+    assert 0 < low < middle < high
+    best = model.best()
+    assert best is None or (best > workers and best <= 16)

@@ -1,0 +1,48 @@
+"""Strict JSON, tables and the progress bar."""
+
+import io
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.cli._common import Progress, plain, print_json, print_table
+
+
+@dataclass
+class Thing:
+    value: float
+    parts: tuple
+
+
+def test_json_is_strict_and_alone(capsys):
+    print_json({"a": float("nan"), 1: np.float64(2.5), "b": np.array([1, 2]), "c": Thing(float("inf"), (1,)),
+                "d": np.int64(3), "e": True, "f": np.nan})
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert json.loads(out, parse_constant=lambda name: 1 / 0) == {
+        "a": None, "1": 2.5, "b": [1, 2], "c": {"value": None, "parts": [1]}, "d": 3, "e": True, "f": None}
+    assert plain({"x": {1}}) == {"x": [1]}
+
+
+def test_a_table_lines_up(capsys):
+    print_table([["data wait", "36.2"], ["h2d", "4.1"]], ["stage", "ms"], right=[1])
+    assert capsys.readouterr().out == "stage        ms\ndata wait  36.2\nh2d         4.1\n"
+    print_table([])
+    assert capsys.readouterr().out == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_for_terminals_only():
+    quiet, loud = io.StringIO(), Terminal()
+    for stream in (quiet, loud):
+        with Progress("Verifying", 4, stream) as bar:
+            bar.update(1, "pair 1")
+            bar.update(9)
+    assert quiet.getvalue() == ""
+    assert "25 % pair 1" in loud.getvalue() and "100 %" in loud.getvalue()
+    assert loud.getvalue().endswith("\r") and "\n" not in loud.getvalue()

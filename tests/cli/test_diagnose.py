@@ -1,0 +1,52 @@
+"""`stepscope diagnose`, for people and for programs."""
+
+import json
+
+import pytest
+
+from profiler.cli import main
+from tests.runs import CPU_STAGES_MS, make_run
+
+
+@pytest.fixture
+def run_file(tmp_path):
+    return str(make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 200.0}, data_cpu=2.0,
+                        host={"target.cpu": 1.1}))
+
+
+def test_for_people(run_file, capsys):
+    assert main(["diagnose", run_file]) == 0
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert text.startswith("Input-bound: 200.0 ms of 254.0 ms per step wait for data.\n")
+    assert "data wait    200.0   79 %" in text and "step         254.0  100 %" in text
+    assert "Try num_workers 0 → 4" in text and "predicts" in text and "train.py:57" in text
+    assert f"stepscope verify {run_file}" in text
+    assert "nan" not in text.lower() and "None" not in text
+
+
+def test_for_programs(run_file, capsys):
+    assert main(["diagnose", run_file, "--json"]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert err == "" and told["verdict"] == "input_bound" and told["source"] == run_file
+    assert told["findings"][0]["remedy"] == {"setting": "num_workers", "from": 0, "to": 4}
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_hardly_any_steps(tmp_path, steps, capsys):
+    assert main(["diagnose", str(make_run(tmp_path / "a.stepscope", steps=steps))]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Unknown: ") or steps == 5
+    assert "None" not in text
+
+
+def test_ranks(tmp_path, capsys):
+    assert main(["diagnose", str(make_run(tmp_path / "a.stepscope", ranks=2))]) == 0
+    assert "Rank 1: input-bound, 52.3 ms per step" in capsys.readouterr().out.replace("\u00a0", " ")
+
+
+def test_a_file_that_is_no_run(tmp_path, capsys):
+    file = tmp_path / "notes.txt"
+    file.write_text("hello")
+    assert main(["diagnose", str(file)]) == 2
+    assert "notes.txt" in capsys.readouterr().err
