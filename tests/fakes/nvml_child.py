@@ -61,6 +61,9 @@ class Child:
         self.thread = threading.Thread(target=read, daemon=True)
         self.thread.start()
 
+    def do_epoch(self) -> int:
+        return self.fast.library.epoch
+
     def do_slow_runs(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 

@@ -11,6 +11,7 @@ import pytest
 
 from profiler.model import Device, Event, Track
 from tests.fakes import nvml
+from tests.sources.spooling import Spool
 
 CHILD = Path(nvml.__file__).with_name("nvml_child.py")
 
@@ -102,3 +103,8 @@ def start_nvml(nvml_library: Path, tmp_path: Path) -> Iterator[Callable[..., Nvm
     yield start
     for child in children:
         child.end()
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    return Spool(tmp_path)
