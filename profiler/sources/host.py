@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import psutil
@@ -12,11 +12,16 @@ from profiler.sources import Clock
 from profiler.sources._usage import Usage, is_spawned_worker, usage
 from profiler.sources.tree import TargetTree
 
+Part = Callable[[Sink | None, Clock], None]  # without a sink: take the reading, give no value
+
 WORKER_NAME = "pt_data_worker"  # torch names its loader workers so since 2.6
 
 
 class HostSource:
-    """CPU and memory at every tick; cores, processes, disks and network at every second one."""
+    """CPU and memory at every tick; cores, disks, network and processes at every second one.
+
+    A part that the system does not tell of is absent, with one event; the others go on.
+    """
 
     name = "host"
     interval_ns: int | None = 250_000_000
@@ -31,50 +36,72 @@ class HostSource:
         self._used_at: int | None = None
         self._named_workers = False
         self._guesses: dict[tuple[int, float], bool] = {}
+        self._absent: set[str] = set()
 
     def open(self, sink: Sink, clock: Clock) -> None:
         """Take the first readings, from which the first rates are counted."""
-        self._cpu = _busy(psutil.cpu_times())
-        self._cores = [_busy(core) for core in psutil.cpu_times(percpu=True)]
-        self._rates(None, clock)
-        self._read_target(None, clock)
+        for title, part in {**self._often(), **self._seldom()}.items():
+            self._run(title, part, None, sink, clock)
 
     def read(self, sink: Sink, clock: Clock) -> None:
-        t_ns = clock.now_ns()
-        now = _busy(psutil.cpu_times())
-        if self._cpu and (share := _share(self._cpu, now)) is not None:
-            sink.sample(sink.track("host.cpu"), t_ns, share)
-        self._cpu = now
-        memory = psutil.virtual_memory()
-        sink.sample(sink.track("host.mem_used"), t_ns, memory.total - memory.available)
         self._tick += 1
+        for title, part in self._often().items():
+            self._run(title, part, sink, sink, clock)
         if self._tick % 2 == 0:
-            self._read_cores(sink, clock)
-            self._rates(sink, clock)
-            self._read_target(sink, clock)
+            for title, part in self._seldom().items():
+                self._run(title, part, sink, sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
         pass
 
-    def _read_cores(self, sink: Sink, clock: Clock) -> None:
-        t_ns = clock.now_ns()
-        cores = [_busy(core) for core in psutil.cpu_times(percpu=True)]
+    def _often(self) -> dict[str, Part]:
+        return {"CPU": self._read_cpu, "memory": self._read_memory}
+
+    def _seldom(self) -> dict[str, Part]:
+        return {"CPU cores": self._read_cores, "disk": self._read_disk, "network": self._read_network,
+                "target": self._read_target}  # fmt: skip
+
+    def _run(self, title: str, part: Part, out: Sink | None, sink: Sink, clock: Clock) -> None:
+        try:
+            part(out, clock)
+        except Exception as error:  # a container or sandbox without this part of /proc
+            if title not in self._absent:
+                self._absent.add(title)
+                text = f"Host, {title} is not read: {type(error).__name__}: {error}"
+                sink.event(clock.now_ns(), "field_absent", "info", text, data={"field": title})
+
+    def _read_cpu(self, sink: Sink | None, clock: Clock) -> None:
+        t_ns, now = clock.now_ns(), _busy(psutil.cpu_times())
+        if sink and self._cpu and (share := _share(self._cpu, now)) is not None:
+            sink.sample(sink.track("host.cpu"), t_ns, share)
+        self._cpu = now
+
+    def _read_memory(self, sink: Sink | None, clock: Clock) -> None:
+        memory = psutil.virtual_memory()
+        if sink:
+            sink.sample(sink.track("host.mem_used"), clock.now_ns(), memory.total - memory.available)
+
+    def _read_cores(self, sink: Sink | None, clock: Clock) -> None:
+        t_ns, cores = clock.now_ns(), [_busy(core) for core in psutil.cpu_times(percpu=True)]
         # A core may come or go; then one reading has no predecessor.
         for number, (before, now) in enumerate(zip(self._cores, cores, strict=False)):
-            if (share := _share(before, now)) is not None:
+            if sink and (share := _share(before, now)) is not None:
                 sink.sample(sink.track("host.core", index=number), t_ns, share)
         self._cores = cores
 
-    def _rates(self, sink: Sink | None, clock: Clock) -> None:
+    def _read_disk(self, sink: Sink | None, clock: Clock) -> None:
         disk = psutil.disk_io_counters()
         if disk is not None:
-            self._rate(sink, "host.disk_read", clock.now_ns(), disk.read_bytes)
-            self._rate(sink, "host.disk_write", clock.now_ns(), disk.write_bytes)
-        nics = {nic: c for nic, c in psutil.net_io_counters(pernic=True).items() if not nic.startswith("lo")}
+            t_ns = clock.now_ns()
+            self._rate(sink, "host.disk_read", t_ns, disk.read_bytes)
+            self._rate(sink, "host.disk_write", t_ns, disk.write_bytes)
+
+    def _read_network(self, sink: Sink | None, clock: Clock) -> None:
+        nics = [c for nic, c in psutil.net_io_counters(pernic=True).items() if not nic.startswith("lo")]
         if nics:
             t_ns = clock.now_ns()
-            self._rate(sink, "host.net_recv", t_ns, sum(c.bytes_recv for c in nics.values()))
-            self._rate(sink, "host.net_sent", t_ns, sum(c.bytes_sent for c in nics.values()))
+            self._rate(sink, "host.net_recv", t_ns, sum(c.bytes_recv for c in nics))
+            self._rate(sink, "host.net_sent", t_ns, sum(c.bytes_sent for c in nics))
 
     def _rate(self, sink: Sink | None, metric: str, t_ns: int, total: float) -> None:
         before = self._counters.get(metric)

@@ -137,6 +137,21 @@ def test_no_disks_and_no_network_are_missing_not_zero(machine: Machine) -> None:
     }
 
 
+def test_part_that_the_system_hides_costs_that_part_alone(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hidden(**_: object) -> None:
+        raise FileNotFoundError("/proc/diskstats")
+
+    monkeypatch.setattr(psutil, "disk_io_counters", hidden)
+    source, sink, clock = opened()
+    for _ in range(10):
+        tick(source, sink, clock)
+    assert len(sink.values("host.net_recv")) == 5 and len(sink.values("host.mem_used")) == 10
+    assert [(e.kind, e.data["field"]) for e in sink.events] == [("field_absent", "disk")]
+    assert "/proc/diskstats" in sink.events[0].text
+
+
 def test_without_a_target_there_are_no_target_tracks() -> None:
     source, sink, clock = opened()
     tick(source, sink, clock)

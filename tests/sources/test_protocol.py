@@ -20,11 +20,8 @@ FILES = sorted(
 @pytest.mark.parametrize("name", FILES)
 def test_file_holds_one_source_of_its_name(name: str) -> None:
     module = importlib.import_module(f"profiler.sources.{name}")
-    (source,) = [
-        value
-        for value in vars(module).values()
-        if inspect.isclass(value) and value.__module__ == module.__name__ and value.__name__.endswith("Source")
-    ]
+    classes = [value for value in vars(module).values() if inspect.isclass(value)]
+    (source,) = [c for c in classes if c.__module__ == module.__name__ and c.__name__.endswith("Source")]
     assert source.name == name
     assert source.interval_ns is None or source.interval_ns > 0
     for method in ("open", "read", "close"):
