@@ -94,6 +94,8 @@ def _new_path(name: str) -> Path:
 
 def note(text: str) -> None:
     """A line for the user on stderr, wherever that still goes."""
+    if sys.stderr is None:
+        return
     with contextlib.suppress(OSError, ValueError):
         print(f"stepscope: {text}", file=sys.stderr, flush=True)
 
@@ -102,6 +104,8 @@ def tell(options: Options, outcome: Outcome) -> None:
     """How it ended: notes on stderr, with --json one object on stdout."""
     if outcome.code is not None and outcome.code < 0 and outcome.reason not in ("steps", "duration"):
         note(f"the command was ended by {signal_name(-outcome.code)}")
+    elif outcome.code is None and options.command and outcome.reason != "detached":
+        note(f"the command could not be ended; it is process {outcome.pid}")
     if outcome.failed is not None:
         note(f"the recording is incomplete: {outcome.failed}")
     elif outcome.reason == "detached":

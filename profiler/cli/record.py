@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
 
     outcome = record(options, _recording.note)
     _recording.tell(options, outcome)
-    if outcome.code is None or outcome.reason in ("steps", "duration"):
-        return 0
-    return status_of(outcome.code)
+    if outcome.code is None:
+        return 0 if outcome.reason == "detached" else 1
+    return 0 if outcome.reason in ("steps", "duration") else status_of(outcome.code)
 
 
 def _options(args: argparse.Namespace) -> Options:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from profiler.record.stop import LEFTOVER_STAGES, StagedStop, carriers
 from profiler.record.target import PtyTarget, Target
 from profiler.run.alive import process_start
 from profiler.sources.tree import TargetTree
+
+GIVE_UP_S = 2.0  # how long to wait for the status of a target that nothing can end
 
 
 class Life:
@@ -41,6 +44,7 @@ class Life:
         self._lifeline: int | None = None
         self._stop: StagedStop | None = None
         self._all_ended = False
+        self._given_up = 0.0
         self._watched_start: float | None = None
 
     def begin(self) -> None:
@@ -76,7 +80,9 @@ class Life:
         """Whether there is nothing more to wait for."""
         if self.reason == "detached" or (self.target is None and self.reason is not None):
             return True
-        return self.code is not None and (self._stop is None or self._all_ended)
+        if self.code is None:
+            return self._all_ended and time.monotonic() > self._given_up
+        return self._stop is None or self._all_ended
 
     def stop(self, reason: str, *, kill: bool = False) -> None:
         """End it, the target in stages. Does not wait."""
@@ -96,6 +102,7 @@ class Life:
             self._ended(code)
         if self._stop is not None and not self._all_ended:
             self._all_ended = self._stop.advance()
+            self._given_up = time.monotonic() + GIVE_UP_S
 
     def check_watched(self) -> None:
         """Look whether a process that is only watched has ended."""

@@ -62,6 +62,7 @@ class Outcome:
     code: int | None
     steps: int
     duration_s: float
+    pid: int | None = None  # of the target
     failed: str | None = None  # trouble with the run file
 
     def with_failure(self, failed: str | None) -> Outcome:

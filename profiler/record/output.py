@@ -40,6 +40,10 @@ class Output:
 
     def flush(self, t_ns: int) -> None:
         """Put what was taken into the run."""
+        room = HEAD - self._head
+        if (surplus := len(self._pending) - room - 2 * TAIL) > 0:
+            del self._pending[room:room + surplus]
+            self._tell_cut(t_ns, surplus)
         while self._pending:
             size = min(PIECE, len(self._pending))
             if 0 < (room := HEAD - self._head) < size:
@@ -60,13 +64,16 @@ class Output:
     def _drop(self, t_ns: int) -> None:
         if self._tail_size <= 2 * TAIL:  # rarely, and then much at once
             return
-        if not self.cut:
-            self._sink.event(t_ns, "output_cut", "info",
-                             "The target prints much: its first 256 kB and its last 1 MB of output are kept")
-        first = self._tail[0][0]
-        last = first
+        first = last = self._tail[0][0]
+        before = self._tail_size
         while self._tail_size - self._tail[0][1] >= TAIL:
             last, size = self._tail.popleft()
             self._tail_size -= size
-            self.cut += size
         self._sink.drop_output(first, last)
+        self._tell_cut(t_ns, before - self._tail_size)
+
+    def _tell_cut(self, t_ns: int, size: int) -> None:
+        if not self.cut:
+            self._sink.event(t_ns, "output_cut", "info",
+                             "The target prints much: its first 256 kB and its last 1 MB of output are kept")
+        self.cut += size

@@ -35,22 +35,27 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
     `notify` gets lines for the user. TargetError, RunError when it cannot begin; then no file is left.
     """
     clock = Clock()
-    writer = RunWriter.create(options.output, session.first_meta(options, clock), overwrite=options.overwrite)
-    recorder = Recorder(options, clock, writer, notify)
+    spool = session.make_spool()
     try:
-        return recorder.run()
-    except BaseException:
-        if not recorder.begun:
-            writer.close()
-            for ending in ("", "-wal", "-shm", "-journal"):
-                options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
-        raise
+        writer = RunWriter.create(options.output, session.first_meta(options, clock),
+                                  overwrite=options.overwrite)
+        recorder = Recorder(options, clock, writer, spool, notify)
+        try:
+            return recorder.run()
+        except BaseException:
+            if not recorder.begun:
+                writer.close()
+                for ending in ("", "-wal", "-shm", "-journal"):
+                    options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
+            raise
+    finally:
+        shutil.rmtree(spool, ignore_errors=True)
 
 
 class Recorder:
     """One recording, from the main thread."""
 
-    def __init__(self, options: Options, clock: Clock, writer: RunWriter,
+    def __init__(self, options: Options, clock: Clock, writer: RunWriter, spool: Path,
                  notify: Callable[[str], None]) -> None:
         self.begun = False
         self._options = options
@@ -59,8 +64,8 @@ class Recorder:
         self._notify = notify
         self._told_failed = False
         self._output = Output(writer)
-        self._spool = session.make_spool()
-        self._life = Life(options, writer, clock, self._spool)
+        self._spool = spool
+        self._life = Life(options, writer, clock, spool)
         self._wake = Wake()
         self._control = Control(self._wake.wake) if options.control else None
 
@@ -72,7 +77,6 @@ class Recorder:
         finally:
             self._wake.close()
             self._life.close()
-            shutil.rmtree(self._spool, ignore_errors=True)
 
     def _begin(self) -> None:
         self._life.begin()
@@ -202,7 +206,7 @@ class Recorder:
         reason, code = self._life.reason or "ended", self._life.code
         crashed = reason == "detached" or (reason == "ended" and bool(code))
         outcome = Outcome(self._options.output, "partial" if crashed else "finished", reason, code,
-                          self._probes.steps_seen, duration)
+                          self._probes.steps_seen, duration, self._life.tree.pid)
         self._clock.add_anchor()
         self._writer.set_meta("anchors", self._clock.anchors)
         self._writer.set_meta("overhead", self._overhead.summary())

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from profiler.errors import RunError
 from profiler.record import metadata
 from profiler.record.clock import Clock
 from profiler.record.environment import Probing, target_environment
@@ -20,10 +24,26 @@ from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 
+SPOOL_PREFIX = "stepscope-spool-"
+SPOOL_KEPT_S = 86400.0
+
 
 def make_spool() -> Path:
-    """A private folder for what probes write. OSError when there is no room for one."""
-    return Path(tempfile.mkdtemp(prefix="stepscope-spool-"))
+    """A private folder for what probes write. RunError when it cannot be made.
+
+    Those that recorders left behind when they were killed go after a day.
+    """
+    base = Path(tempfile.gettempdir())
+    for old in base.glob(f"{SPOOL_PREFIX}*"):
+        with suppress(OSError, ValueError):
+            pid = int(old.name.removeprefix(SPOOL_PREFIX).partition("-")[0])
+            if process_start(pid) is None and time.time() - old.stat().st_mtime > SPOOL_KEPT_S:
+                shutil.rmtree(old, ignore_errors=True)
+    try:
+        return Path(tempfile.mkdtemp(prefix=f"{SPOOL_PREFIX}{os.getpid()}-"))
+    except OSError as error:
+        raise RunError(f"no folder can be made in {base}: {error.strerror}",
+                       "Set TMPDIR to one with room") from None
 
 
 def first_meta(options: Options, clock: Clock) -> dict[str, Any]:
@@ -46,15 +66,15 @@ def start_target(options: Options, spool: Path) -> tuple[Target | PtyTarget, int
     lifeline = os.pipe() if options.lifeline or options.workload is not None else None
     probing = Probing(spool, options.trace(), options.intervene, lifeline[0] if lifeline else None)
     env = target_environment(os.environ, probing, workload=options.workload is not None)
-    pass_fds = (lifeline[0],) if lifeline else ()
+    kept = (lifeline[0],) if lifeline else ()
     target: Target | PtyTarget
     try:
         if options.control:
-            target = PtyTarget(options.command, {**env, "TERM": "dumb"}, pass_fds=pass_fds)
+            target = PtyTarget(options.command, {**env, "TERM": "dumb"}, kept=kept)
         else:
             # with --json our standard output holds one object and nothing else
             stdout = 2 if options.json_result else None
-            target = Target(options.command, env, pass_fds=pass_fds, stdout=stdout)
+            target = Target(options.command, env, kept=kept, stdout=stdout)
     finally:
         if lifeline:
             os.close(lifeline[0])

@@ -17,6 +17,7 @@ from profiler.errors import TargetError
 
 RELAY = Path(__file__).with_name("pty_relay.py")
 STARTS_WITHIN_S = 20.0
+RELAY_ENDS_WITHIN_S = 0.3
 CHUNK = 1 << 16
 
 
@@ -37,12 +38,17 @@ def cannot_start(command: Sequence[str], error: OSError) -> TargetError:
 class Target:
     """Runs with our standard streams, terminal and process group: as without us."""
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], *, pass_fds: Sequence[int] = (),
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], *, kept: Sequence[int] = (),
                  stdout: int | None = None) -> None:
-        """TargetError when the command cannot be started. `stdout`: a descriptor in the place of ours."""
+        """TargetError when the command cannot be started. `stdout`: a descriptor in the place of ours.
+
+        `kept` are descriptors of ours that it inherits.
+        """
+        for fd in kept:
+            os.set_inheritable(fd, True)
         try:
-            self._popen = subprocess.Popen(list(command), env=dict(env), pass_fds=tuple(pass_fds),
-                                           stdout=stdout)
+            # what the shell opened for the command (3<file, <(command)) stays open; what we open does not
+            self._popen = subprocess.Popen(list(command), env=dict(env), close_fds=False, stdout=stdout)
         except OSError as error:
             raise cannot_start(command, error) from None
         self.pid = self._popen.pid
@@ -78,13 +84,13 @@ class PtyTarget:
     """Runs on a pseudo-terminal of its own, behind a relay that outlives us: see pty_relay."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], *,
-                 pass_fds: Sequence[int] = ()) -> None:
+                 kept: Sequence[int] = ()) -> None:
         """TargetError when the command cannot be started."""
         status, tell = os.pipe()
-        relay = [sys.executable, "-P", "-E", "-S", str(RELAY), str(tell), ",".join(map(str, pass_fds)), "--"]
+        relay = [sys.executable, "-P", "-E", "-S", str(RELAY), str(tell), ",".join(map(str, kept)), "--"]
         try:
             self._relay = subprocess.Popen(
-                [*relay, *command], env=dict(env), pass_fds=(tell, *pass_fds), start_new_session=True,
+                [*relay, *command], env=dict(env), pass_fds=(tell, *kept), start_new_session=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         finally:
             os.close(tell)
@@ -174,6 +180,10 @@ class PtyTarget:
         if self._status is not None:
             os.close(self._status)
             self._status = None
+        if self._code is not None:
+            # it ends with its command, unless that has left others on the terminal
+            with suppress(subprocess.TimeoutExpired):
+                self._relay.wait(RELAY_ENDS_WITHIN_S)
 
 
 def _pidfd(pid: int) -> int | None:

@@ -30,6 +30,8 @@ class Wake:
         os.set_blocking(self._write, False)
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         self._old: dict[int, Any] = {}
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # then nobody tells how the target ended
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for name in (*ENDING, *TERMINAL):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:

@@ -56,6 +56,23 @@ def test_stop_is_acknowledged_and_ends_the_tree(tmp_path: Path) -> None:
         assert not running(pid)
 
 
+def test_trace_asks_the_probe(tmp_path: Path) -> None:
+    path = script(tmp_path, """
+        import os, pathlib, time
+        asked = pathlib.Path(os.environ["STEPSCOPE_SPOOL"], "trace_now")
+        print("up", flush=True)
+        while not asked.exists():
+            time.sleep(0.01)
+        print("steps", asked.read_text(), flush=True)
+        """)
+    with controlled(tmp_path, "--", PYTHON, "-I", str(path)) as recorder:
+        recorder.event()
+        until(lambda: b"up" in output(tmp_path))
+        recorder.send("trace", steps=5)
+        assert recorder.event()["exit"]["code"] == 0
+    assert b"steps 5" in output(tmp_path)
+
+
 def test_kill_does_not_ask(tmp_path: Path) -> None:
     code = "import signal, time; signal.signal(2, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
     with controlled(tmp_path, "--", PYTHON, "-c", code) as recorder:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import pty
+import shlex
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from profiler.paths import own_command
 from tests.record.running import PYTHON, environment, opened, record, recording, running, script, wait_for
 from tests.waiting import until
 
@@ -86,6 +88,21 @@ def test_a_closed_pipe_ends_it_as_without_us(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"y\n"
         process.stdout.close()
         assert process.wait(timeout=30) == 128 + signal.SIGPIPE
+
+
+def test_descriptors_of_the_shell_reach_it_and_ours_do_not(tmp_path: Path) -> None:
+    code = "import os; print(os.read(7, 9), *sorted(os.listdir('/proc/self/fd')), flush=True)"
+    words = own_command("record", "-o", "run.stepscope", "--", PYTHON, "-c", code)
+    shell = f"exec 7<<<'from here'; {shlex.join(words)}"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
+                          timeout=30, check=True)
+    assert done.stdout == b"b'from here' 0 1 2 3 7\n"  # 3: the listing itself
+
+
+def test_status_is_told_where_children_were_ignored(tmp_path: Path) -> None:
+    done = record(tmp_path, "--", PYTHON, "-c", "raise SystemExit(6)",
+                  preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 6
 
 
 def test_ignored_signals_stay_ignored(tmp_path: Path) -> None:
