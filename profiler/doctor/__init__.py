@@ -1,0 +1,40 @@
+"""What works on this machine, what does not, and the fix. Nothing heavy is imported: it answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from profiler.doctor import gpu, machine, places, software
+from profiler.doctor.base import STATES, Check
+
+__all__ = ["STATES", "Check", "checks"]
+
+
+def checks() -> list[Check]:
+    """Every row, the GPU first. A check that fails itself is a row that says so."""
+    found: list[Check] = []
+    told = _guarded("NVML", gpu.ask, {"state": "absent", "reason": "the check failed", "devices": []}, found)
+    has_gpu = bool(told.get("devices"))
+    groups: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
+        ("GPU", partial(gpu.rows, told)),
+        ("Software", partial(software.rows, has_gpu, told.get("cuda_driver"))),
+        ("Machine", machine.rows),
+        ("Places", places.rows),
+    )
+    for name, rows in groups:
+        found += _guarded(name, partial(_all, rows), [], found)
+    return found
+
+
+def _all(rows: Callable[[], Iterator[Check]]) -> list[Check]:
+    return list(rows())
+
+
+def _guarded(name: str, call: Callable[[], Any], otherwise: Any, found: list[Check]) -> Any:
+    try:
+        return call()
+    except Exception as error:  # the doctor must not be the patient
+        found.append(Check(name, "error", f"the check itself failed: {type(error).__name__}: {error}"))
+        return otherwise

@@ -1,0 +1,100 @@
+"""GPUs: the driver, each device, who else uses it, and what profiling may read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from profiler.doctor.base import Check, read
+from profiler.sources.nvml import describe
+from profiler.units import format_gib
+
+PARAMS = Path("/proc/driver/nvidia/params")
+
+
+def ask() -> dict[str, Any]:
+    """What NVML tells: see profiler.sources.nvml.describe; each device with `mig` and `users` added."""
+    told = describe()
+    if told.get("devices"):
+        import pynvml
+
+        pynvml.nvmlInit()
+        try:
+            for device in told["devices"]:
+                device |= _use(pynvml, device["index"])
+        finally:
+            pynvml.nvmlShutdown()
+    return told
+
+
+def _use(nvml: Any, index: int) -> dict[str, Any]:
+    """{mig: bool, users: [(pid, name, B or None)]}; None where the driver does not say."""
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    mig = users = None
+    try:
+        mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
+    except Exception:  # cards without MIG answer NotSupported
+        mig = None
+    try:
+        users = [(int(p.pid), _process_name(p.pid), p.usedGpuMemory)
+                 for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]
+    except Exception:
+        users = None
+    return {"mig": mig, "users": users}
+
+
+def _process_name(pid: int) -> str:
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:  # of another container, or gone
+        return ""
+
+
+def rows(told: Mapping[str, Any]) -> Iterator[Check]:
+    devices = told.get("devices") or []
+    if not devices:
+        yield Check("GPU", "absent", str(told.get("reason") or "none found"), str(told.get("hint") or ""))
+    for device in devices:
+        name = "GPU" if len(devices) == 1 else f"GPU {device['index']}"
+        yield device_check(name, device, told.get("driver"))
+    for text in told.get("failures") or ():
+        yield Check("GPU", "error", str(text), "nvidia-smi and the kernel log (dmesg) may tell why")
+    if told.get("state") == "ok":
+        parts = [f"driver {told['driver']}" if told.get("driver") else "",
+                 f"CUDA up to {told['cuda_driver']}" if told.get("cuda_driver") else "",
+                 f"NVML {told['nvml']}" if told.get("nvml") else ""]
+        yield Check("NVML", "ok", ", ".join(filter(None, parts)) or "answers")
+    if (params := read(PARAMS)) is not None:
+        yield permission_check(params, root=os.geteuid() == 0)
+
+
+def device_check(name: str, device: Mapping[str, Any], driver: str | None) -> Check:
+    """Name, memory, driver; a warning when somebody else computes on it."""
+    total = device.get("memory_total")
+    parts = [str(device["name"]), format_gib(total) if total else "", f"driver {driver}" if driver else "",
+             "MIG on: figures are of the whole card" if device.get("mig") else ""]
+    text = ", ".join(filter(None, parts))
+    users: Sequence[tuple[int, str, int | None]] = device.get("users") or ()
+    if not users:
+        return Check(name, "warning" if device.get("mig") else "ok", text)
+    shown = [f"{who or 'a process'} (pid {pid}{', ' + format_gib(used) if used else ''})"
+             for pid, who, used in users[:3]]
+    more = f" and {len(users) - 3} more" if len(users) > 3 else ""
+    return Check(name, "warning", f"{text}, in use by {', '.join(shown)}{more}",
+                 "Step times are only comparable on a GPU that nobody else uses")
+
+
+def permission_check(params: str, root: bool) -> Check:
+    """From /proc/driver/nvidia/params: who may read performance counters."""
+    fields = dict(line.partition(":")[::2] for line in params.splitlines())
+    value = fields.get("RmProfilingAdminOnly", "").strip()
+    if value not in ("0", "1"):
+        return Check("GPU counters", "absent", "the driver does not say who may read performance counters")
+    if value == "0" or root:
+        return Check("GPU counters", "ok", "performance counters may be read")
+    return Check("GPU counters", "warning", "only root may read performance counters; kernel traces may work",
+                 "Set NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module and reboot")

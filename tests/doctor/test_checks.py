@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profiler import doctor
+from profiler.doctor import gpu, machine, places, software
+from profiler.doctor.base import STATES
+
+
+def test_every_row_is_whole() -> None:
+    rows = doctor.checks()
+    assert {row.state for row in rows} <= set(STATES)
+    assert all(row.name and row.text for row in rows)
+    assert len({row.name for row in rows}) == len(rows)
+    assert all(row.hint for row in rows if row.state == "error")
+
+
+def test_a_check_that_fails_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("no luck")
+
+    monkeypatch.setattr(machine, "affinity", fail)
+    rows = doctor.checks()
+    broken = [row for row in rows if row.name == "Machine"]
+    assert [row.state for row in broken] == ["error"]
+    assert "no luck" in broken[0].text
+    assert any(row.name == "Runs folder" for row in rows)  # the others went on
+
+
+def test_device_names_who_else_uses_it() -> None:
+    device = {"name": "NVIDIA H200", "index": 0, "memory_total": 140 << 30, "mig": False, "users": []}
+    check = gpu.device_check("GPU", device, "570.86")
+    assert (check.state, check.text) == ("ok", "NVIDIA H200, 140.0\u00a0GiB, driver 570.86")
+    busy = gpu.device_check("GPU", device | {"users": [(7, "python", 1 << 30), (8, "", None)]}, None)
+    assert busy.state == "warning"
+    assert "python (pid 7, 1.0\u00a0GiB)" in busy.text
+    assert "a process (pid 8)" in busy.text
+
+
+def test_no_gpu_says_why() -> None:
+    row, = [r for r in gpu.rows({"state": "absent", "reason": "no library", "hint": "install", "devices": []})
+            if r.name == "GPU"]
+    assert (row.state, row.text, row.hint) == ("absent", "no library", "install")
+
+
+@pytest.mark.parametrize(("line", "root", "state"), [
+    ("RmProfilingAdminOnly: 1", False, "warning"), ("RmProfilingAdminOnly: 1", True, "ok"),
+    ("RmProfilingAdminOnly: 0", False, "ok"), ("Other: 1", False, "absent")])
+def test_permission(line: str, root: bool, state: str) -> None:
+    assert gpu.permission_check(f"A: 2\n{line}\n", root).state == state
+
+
+def torch_folder(path: Path, cuda: str | None, hip: str | None = None) -> Path:
+    path.mkdir()
+    (path / "version.py").write_text("from typing import Optional\n__version__ = '2.9.0'\n"
+                                     f"cuda: Optional[str] = {cuda!r}\nhip = {hip!r}\n")
+    return path
+
+
+@pytest.mark.parametrize(("cuda", "has_gpu", "driver", "state"), [
+    (None, False, None, "ok"), (None, True, "12.8", "warning"), ("12.8", True, "12.4", "ok"),
+    ("13.0", True, "12.8", "error"), ("13.0", False, None, "ok")])
+def test_torch_build_and_driver(tmp_path: Path, cuda: str | None, has_gpu: bool, driver: str | None,
+                                state: str) -> None:
+    check = software.torch_check(torch_folder(tmp_path / "torch", cuda), None, has_gpu, driver)
+    assert check.state == state
+    assert check.text.startswith("2.9.0")
+
+
+def test_no_torch_and_a_strange_one(tmp_path: Path) -> None:
+    assert software.torch_check(None, None, False, None).state == "absent"
+    (tmp_path / "version.py").write_text("not python at all (")
+    assert software.torch_check(tmp_path, "2.9.0", False, None).text.startswith("2.9.0")
+
+
+@pytest.mark.parametrize(("qt", "graph", "state"), [
+    ("6.11.3", "0.14", "ok"), ("6.12.0", "0.14", "error"), (None, "0.14", "absent"), ("6.8", None, "absent")])
+def test_window(qt: str | None, graph: str | None, state: str) -> None:
+    assert software.window_check(qt, graph).state == state
+
+
+def test_limits_of_control_groups_version_2(tmp_path: Path) -> None:
+    group = tmp_path / "job" / "inner"
+    group.mkdir(parents=True)
+    (group / "cpu.max").write_text("max 100000\n")
+    (group.parent / "cpu.max").write_text("150000 100000\n")
+    (group.parent / "memory.max").write_text("1073741824\n")
+    assert machine.cpu_quota(tmp_path, "0::/job/inner\n") == 1.5
+    assert machine.memory_limit(tmp_path, "0::/job/inner\n") == 1 << 30
+    assert machine.cpu_quota(tmp_path, "0::/elsewhere\n") is None
+
+
+def test_limits_of_control_groups_version_1(tmp_path: Path) -> None:
+    group = tmp_path / "cpu,cpuacct" / "job"
+    group.mkdir(parents=True)
+    (group / "cpu.cfs_quota_us").write_text("200000")
+    (group / "cpu.cfs_period_us").write_text("100000")
+    own = "4:cpu,cpuacct:/job\n3:memory:/job\n0::/\n"
+    assert machine.cpu_quota(tmp_path, own) == 2.0
+    (group / "cpu.cfs_quota_us").write_text("-1")
+    assert machine.cpu_quota(tmp_path, own) is None
+    assert machine.memory_limit(tmp_path, own) is None
+
+
+def test_cores_and_memory() -> None:
+    assert machine.cores_check(8, 8, None).state == "ok"
+    assert machine.cores_check(8, 8, 2.0).state == "warning"
+    assert machine.cores_check(8, 1, None).state == "warning"
+    assert machine.memory_check(16 << 30, 8 << 30, None).state == "ok"
+    assert machine.memory_check(16 << 30, 8 << 30, 1 << 30).state == "warning"
+
+
+def test_container_display_governor(tmp_path: Path) -> None:
+    assert "none" in machine.container_check(tmp_path, {}).text
+    (tmp_path / ".dockerenv").touch()
+    assert machine.container_check(tmp_path, {}).text.startswith("Docker")
+    assert machine.display_check({}, "linux").state == "absent"
+    assert machine.display_check({"DISPLAY": ":1"}, "linux").state == "ok"
+    assert machine.governor_check("powersave").state == "warning"
+    assert machine.governor_check(None).state == "absent"
+
+
+def test_places(tmp_path: Path) -> None:
+    assert places.shm_check(64 << 20, 64 << 20).state == "warning"
+    assert places.folder_check("Runs folder", tmp_path, 10**12, True, "X").state == "ok"
+    assert places.folder_check("Runs folder", tmp_path, 10**9, True, "X").state == "warning"
+    assert places.folder_check("Runs folder", tmp_path, 10**7, True, "X").state == "error"
+    assert "STEPSCOPE_RUNS" in places.folder_check("Runs", tmp_path, 10**12, False, "STEPSCOPE_RUNS").hint
+    assert places.existing(tmp_path / "a" / "b") == tmp_path
+    assert places.file_system_check("nfs4").state == "warning"
+    assert places.file_system_check("ext4").state == "ok"
