@@ -15,14 +15,12 @@ from typing import Any
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
 from profiler.run import filesystem
 from profiler.run.alive import recorder_alive
+from profiler.run.rows import PUT_META
 
 APPLICATION_ID = 0x53545053
 VERSION = 1
 SCHEMA = Path(__file__).with_name("schema.sql")
 BUSY_SECONDS = 5.0  # how long to wait for another process that reads or writes
-
-PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
-BUMP = "UPDATE meta SET value = value + 1 WHERE key = 'revision'"
 
 
 def look(path: Path) -> None:
@@ -155,9 +153,9 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 def to_json(value: Any) -> str:
     """Strict JSON: not-a-number and infinity become null, what JSON does not know its text."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+        return json.dumps(value, allow_nan=False, default=str)
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=str)
+        return json.dumps(_finite(value), allow_nan=False, default=str)
 
 
 def _must_be_free(path: Path, overwrite: bool) -> None:

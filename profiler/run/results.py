@@ -13,8 +13,6 @@ from typing import Any
 from profiler.errors import RunError
 from profiler.run.alive import recorder_alive
 from profiler.run.files import (
-    BUMP,
-    PUT_META,
     connect_for_writing,
     explain,
     identify,
@@ -23,6 +21,7 @@ from profiler.run.files import (
     to_json,
     transaction,
 )
+from profiler.run.rows import BUMP, PUT_META
 
 
 def update_meta(path: Path, key: str, value: Any) -> None:

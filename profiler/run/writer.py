@@ -23,8 +23,6 @@ from profiler.run.alive import process_start
 from profiler.run.blocks import OpenBlocks
 from profiler.run.codec import journal_row
 from profiler.run.files import (
-    BUMP,
-    PUT_META,
     connect_for_writing,
     create_file,
     enter_wal,
@@ -34,6 +32,20 @@ from profiler.run.files import (
     transaction,
 )
 from profiler.run.results import append_result, settle, update_meta
+from profiler.run.rows import (
+    BUMP,
+    DROP_OUTPUT,
+    PUT_ATTACHMENT,
+    PUT_BLOCK,
+    PUT_DEVICE,
+    PUT_EVENT,
+    PUT_JOURNAL,
+    PUT_META,
+    PUT_OUTPUT,
+    PUT_PROCESS,
+    PUT_TRACK,
+    put,
+)
 
 __all__ = ["RunWriter", "append_result", "settle", "update_meta"]
 
@@ -42,17 +54,6 @@ FLUSH_SAMPLES = 1 << 16  # and how many
 SLOW_COMMIT_SECONDS = 0.5  # without a -wal every commit waits for the disk
 SWITCH_SECONDS = 1.0  # how long to wait at the end for readers to let go of the -wal
 LARGEST = 900_000_000  # bytes of one attachment, below what SQLite takes
-
-_PUT_DEVICE = "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?, ?)"
-_PUT_PROCESS = "INSERT OR REPLACE INTO process VALUES (?, ?, ?, ?, ?, ?, ?)"
-_PUT_TRACK = "INSERT INTO track VALUES (?, ?, ?, ?, ?, ?)"
-_PUT_EVENT = "INSERT INTO event VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
-_PUT_ATTACHMENT = "INSERT INTO attachment VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_PUT_OUTPUT = "INSERT INTO output VALUES (NULL, ?, ?)"
-_DROP_OUTPUT = "DELETE FROM output WHERE id BETWEEN ? AND ?"
-_PUT_JOURNAL = "INSERT INTO journal VALUES (?, ?, ?, ?)"
-_PUT_BLOCK = "INSERT INTO block VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)"
-
 
 @dataclass(slots=True)
 class _Pending:
@@ -125,7 +126,7 @@ class RunWriter:
                 return known
             number = self._devices[uuid] = len(self._devices) + 1
             row = (number, uuid, index, name, kind, memory_total, to_json(dict(properties or {})))
-            self._describe(_PUT_DEVICE, row)
+            self._describe(PUT_DEVICE, row)
             return number
 
     def add_process(self, pid: int, role: str, *, command: str = "", rank: int | None = None,
@@ -140,7 +141,7 @@ class RunWriter:
                 row = self._process_rows[number]
                 row[3:5] = row[3] or command, rank if row[4] is None else row[4]
             row[6].update(properties or {})
-            self._describe(_PUT_PROCESS, (*row[:6], to_json(row[6])))
+            self._describe(PUT_PROCESS, (*row[:6], to_json(row[6])))
             return number
 
     def update_process(self, process: int, properties: Mapping[str, Any]) -> None:
@@ -148,7 +149,7 @@ class RunWriter:
         with self._lock:
             row = self._process_rows[process]
             row[6].update(properties)
-            self._describe(_PUT_PROCESS, (*row[:6], to_json(row[6])))
+            self._describe(PUT_PROCESS, (*row[:6], to_json(row[6])))
 
     def track(self, metric: str, *, device: int | None = None, process: int | None = None,
               index: int | None = None, properties: Mapping[str, Any] | None = None) -> int:
@@ -158,7 +159,7 @@ class RunWriter:
             if (known := self._tracks.get(key)) is not None:
                 return known
             number = self._tracks[key] = len(self._tracks) + 1
-            self._describe(_PUT_TRACK, (number, *key, to_json(dict(properties or {}))))
+            self._describe(PUT_TRACK, (number, *key, to_json(dict(properties or {}))))
             return number
 
     def sample(self, track: int, t_ns: int, value: float) -> None:
@@ -170,7 +171,7 @@ class RunWriter:
     def event(self, t_ns: int, kind: str, severity: str, text: str, *, device: int | None = None,
               process: int | None = None, data: Mapping[str, Any] | None = None) -> None:
         """Something worth telling, at a time."""
-        self._put(_PUT_EVENT, (t_ns, kind, severity, text, device, process, to_json(dict(data or {}))))
+        self._put(PUT_EVENT, (t_ns, kind, severity, text, device, process, to_json(dict(data or {}))))
 
     def attach(self, t_ns: int, kind: str, name: str, data: bytes, *, process: int | None = None,
                properties: Mapping[str, Any] | None = None) -> None:
@@ -181,16 +182,16 @@ class RunWriter:
             self.event(t_ns, "attachment_too_large", "warning", f"{name} is too large to be kept in the run",
                        process=process, data={"bytes": len(stored)})
             return
-        self._put(_PUT_ATTACHMENT, (t_ns, kind, name, process, to_json(dict(properties or {})), len(data),
+        self._put(PUT_ATTACHMENT, (t_ns, kind, name, process, to_json(dict(properties or {})), len(data),
                                     len(stored), "none" if gzipped else "zlib", stored))
 
     def output(self, t_ns: int, data: bytes) -> None:
         """A piece of what the target printed."""
-        self._put(_PUT_OUTPUT, (t_ns, bytes(data)))
+        self._put(PUT_OUTPUT, (t_ns, bytes(data)))
 
     def drop_output(self, first: int, last: int) -> None:
         """Drop pieces of output again, by number from 1. The newest must stay: numbers go on from it."""
-        self._put(_DROP_OUTPUT, (first, last))
+        self._put(DROP_OUTPUT, (first, last))
 
     def _put(self, statement: str, row: tuple[Any, ...], described: bool = False) -> None:
         if self._on:
@@ -254,13 +255,13 @@ class RunWriter:
         db = self._db
         with transaction(db):
             for statement, row in pending.rows:
-                db.execute(statement, row)
+                put(db, statement, row)
             if pending.described:
                 db.execute(BUMP)
             if not pending.samples:
                 return
             tracks, times_ns, values = zip(*pending.samples, strict=True)
-            times = [(t + 500) // 1000 for t in times_ns]
+            times = [int(t + 500) // 1000 for t in times_ns]
             self._put_journal(tracks, times, values)
         self._blocks.add(tracks, times, values, self._clock())
         self._journaled += len(times)
@@ -274,7 +275,7 @@ class RunWriter:
             return
         db = self._db
         with transaction(db):
-            db.executemany(_PUT_BLOCK, self._blocks.rows)
+            db.executemany(PUT_BLOCK, self._blocks.rows)
             db.execute("DELETE FROM journal")
             left = self._blocks.left()
             if left[0]:
@@ -286,7 +287,7 @@ class RunWriter:
     def _put_journal(self, tracks: Sequence[int], times: Sequence[int], values: Sequence[float]) -> None:
         self._journal_id += 1
         data = journal_row(tracks, times, values)
-        self._db.execute(_PUT_JOURNAL, (self._journal_id, max(times) * 1000, len(times), data))
+        self._db.execute(PUT_JOURNAL, (self._journal_id, max(times) * 1000, len(times), data))
 
     def _fail(self, error: Exception) -> None:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL

@@ -230,3 +230,28 @@ def test_a_reader_in_the_way_only_delays(path: Path, monkeypatch: pytest.MonkeyP
     writer.finish("finished", START)
     with Run.open(path) as run:
         assert run.values(track)[1].tolist() == [float(i) for i in range(200)]
+
+
+def test_a_record_that_cannot_be_stored_does_not_end_the_recording(path: Path) -> None:
+    writer = RunWriter.create(path, {"command": ["python", "caf\udce9.py"]})
+    writer.event(START, "mark", "info", "caf\udce9")
+    writer.event(START, "mark", "info", None)  # type: ignore[arg-type]
+    writer.event(1 << 70, "mark", "info", "far away")
+    writer.event(START, "mark", "info", "after")
+    writer.add_process(1, "target", command="caf\udce9")
+    writer.finish("finished", START)
+    assert writer.failed is None
+    with Run.open(path) as run:
+        texts = [event.text for event in run.events() if event.kind == "mark"]
+        assert texts == ["caf\\udce9", "after"]
+        assert [event.kind for event in run.events()].count("record_rejected") == 2
+        assert run.meta["command"] == ["python", "caf\udce9.py"]
+        assert run.processes[0].command == "caf\\udce9"
+
+
+@pytest.mark.parametrize("name", ["a b?c#d%41&mode=rw.stepscope", "ü\udce9.stepscope", "-o.stepscope"])
+def test_odd_file_names(tmp_path: Path, name: str) -> None:
+    track = write(tmp_path / name, [(START, 1.0)])
+    with Run.open(tmp_path / name) as run:
+        assert run.latest(track) == (START, 1.0)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
