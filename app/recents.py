@@ -6,9 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profiler.errors import ProfilerError
 from profiler.paths import runs_dir
+
+if TYPE_CHECKING:
+    from profiler.run.reader import Run
 
 SHOWN = 6
 
@@ -61,7 +65,8 @@ def read_one(path: Path) -> Recent | None:
         workload = meta.get("workload") or {}
         command = [str(word) for word in meta.get("command") or ()]
         return Recent(
-            path, str(meta.get("name") or path.stem), datetime.fromtimestamp(run.start_ns / 1e9), stat.st_size,
+            path, str(meta.get("name") or path.stem), datetime.fromtimestamp(run.start_ns / 1e9),
+            stat.st_size,
             str(workload.get("name") or ""), _capture(command), max(0.0, (run.end_ns - run.start_ns) / 1e9),
             _step_ms(run), run.state == "recording",
         )
@@ -77,14 +82,15 @@ def _capture(command: list[str]) -> str:
     return "trace" if any(word.startswith("--trace-steps") for word in command) else "light"
 
 
-def _step_ms(run: object) -> float | None:
-    """The median of the steady steps; None where there are too few to say."""
-    from profiler.analysis.steps import load_steps, summary
+def _step_ms(run: Run) -> float | None:
+    """The median of the steady steps; None where there are none."""
+    from profiler.analysis.steady import steady
+    from profiler.analysis.steps import load_steps
+    from profiler.analysis.summary import spread
 
-    steps = load_steps(run)  # type: ignore[arg-type]
-    if not len(steps.t0_ns):
-        return None
-    return float(summary(steps).median)
+    steps = load_steps(run)
+    wall = steps.wall[steady(steps).mask]
+    return spread(wall).median / 1e6 if len(wall) else None
 
 
 def when(moment: datetime, now: datetime) -> str:

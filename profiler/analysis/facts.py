@@ -10,7 +10,7 @@ import numpy as np
 
 from profiler.analysis.estimate import Estimate, estimate
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
-from profiler.analysis.steady import Steady, steady
+from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, load_steps
 from profiler.analysis.summary import StepSummary, summarise
 from profiler.model import Device, Process
@@ -47,6 +47,14 @@ class Facts:
     loop_ns: tuple[int, int] | None  # from the first training step's start to the last one's end
     loader: Mapping[str, Any] = field(default_factory=dict)
     sites: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int | None:
+        """Of a distributed job; None outside one."""
+        if self.process is None:
+            return None
+        told = self.process.properties.get("rank")  # the target itself learns its rank after its start
+        return self.process.rank if self.process.rank is not None else told if isinstance(told, int) else None
 
     def site(self, hook: str) -> str | None:
         """The first "file:line" of the user's code that was seen for a hook."""
@@ -118,6 +126,8 @@ def _extent(steps: Steps) -> tuple[int, int] | None:
 
 def _lacks(run: Run, process: int | None, steps: Steps, state: Steady) -> str:
     if process is None:
+        if run.meta.get("kind") == "monitor":
+            return "the machine was watched, no command: only a recorded command has steps"
         absent = [event.text for event in run.events() if event.kind == "probe_absent"]
         return absent[-1].rstrip(".") if absent else "no step was seen: the loop's process sent nothing"
     if not len(steps):
@@ -125,11 +135,10 @@ def _lacks(run: Run, process: int | None, steps: Steps, state: Steady) -> str:
     if state.kind == "evaluation":
         return "the run has no training step, only evaluation"
     count = int(state.mask.sum())
-    if count < 3:
-        left = ", ".join(f"{n} {reason}" for reason, n in state.left_out.items())
-        return f"{count} steady steps of {len(steps)} ({left}); a claim needs 3" if left else \
-            f"{count} steady steps; a claim needs 3"
-    return ""
+    if count >= FEWEST:
+        return ""
+    left = ", ".join(f"{n} {reason}" for reason, n in state.left_out.items())
+    return f"only {count} of {len(steps)} steps are steady ({left or 'no other'}); a claim needs {FEWEST}"
 
 
 def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) -> list[Throttle]:

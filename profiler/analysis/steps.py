@@ -50,6 +50,12 @@ class Steps:
         """Complete steps of the training loop."""
         return self.flags & (STEP_EVALUATION | STEP_PARTIAL) == 0
 
+    @property
+    def counted(self) -> BoolArray:
+        """Steps that the loop made: also the last one, whose end is not known, where it has worked."""
+        worked = sum(self.stages[stage] for stage in ("forward", "backward", "optimizer")) > 0
+        return (self.flags & STEP_EVALUATION == 0) & ((self.flags & STEP_PARTIAL == 0) | worked)
+
     def select(self, mask: BoolArray) -> Steps:
         """The steps that `mask` picks."""
         return Steps(

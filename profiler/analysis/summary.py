@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.analysis.series import BoolArray, FloatArray
+from profiler.analysis.series import BoolArray, FloatArray, IntArray
 from profiler.analysis.steady import WINDOW, Steady
 from profiler.analysis.steps import Steps
 from profiler.model import STAGES, STEP_EPOCH_FIRST
@@ -50,7 +50,7 @@ class StepSummary:
     """
 
     steady: int
-    total: int
+    total: int  # steps that the loop made, the last one too
     spread: Spread
     step_ns: float
     stages: Mapping[str, float]
@@ -71,7 +71,7 @@ class StepSummary:
     epochs: Epochs
 
 
-def spread(wall: FloatArray) -> Spread:
+def spread(wall: FloatArray | IntArray) -> Spread:
     """Of at least one step."""
     enough = len(wall) >= WINDOW
     p5, p95 = np.percentile(wall, (5, 95)) if enough else (None, None)
@@ -94,7 +94,8 @@ def summarise(steps: Steps, steady: Steady, on_device: bool) -> StepSummary | No
     samples = picked.extras["samples"]
     whole_ns = float(loop.t1_ns[-1] - loop.t0_ns[0])
     return StepSummary(
-        steady=len(picked), total=len(loop), spread=spread(wall), step_ns=float(usual.wall.mean()),
+        steady=len(picked), total=int(steps.counted.sum()) or len(loop),
+        spread=spread(wall), step_ns=float(usual.wall.mean()),
         stages=stages, device=_means(usual.device), lag=lag, exposed=_exposed(usual, on_device),
         data_cpu=_mean(usual.extras["data_cpu"]), thread_cpu=_mean(usual.extras["thread_cpu"]),
         syncs=_mean(usual.extras["syncs"]), sync=_mean(usual.extras["sync"]), waits=waits,

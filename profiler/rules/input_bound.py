@@ -92,6 +92,6 @@ def _advice(facts: Facts, model: LoaderModel | None) -> str:
     if model is None:
         return "The loader's CPU time was not measured, so that no number of workers can be named."
     if not model.candidates():
-        return ("All cores' worth of workers are in use: make a batch cheaper (smaller files, "
-                "decoding on the GPU, a cache of decoded samples).")
+        return (f"{plural(facts.workers, 'worker')} on {plural(model.cores, 'core')} are as many as help: "
+                "make a batch cheaper (smaller files, a cache of decoded samples, faster storage).")
     return "More workers would not help, the cores are busy: make a batch cheaper to produce."

@@ -18,7 +18,7 @@ def headline(facts: Facts, verdict: str) -> str:
     """One sentence with milliseconds per step; a share is never alone."""
     summary, shares = facts.summary, facts.estimate
     if summary is None or shares is None:
-        return f"Nothing can be said: {facts.lacks}" if facts.lacks else "Nothing can be said"
+        return facts.lacks or "no steady step"
 
     def ms(ns: float) -> str:
         return format_ms(ns, ms_decimals(summary.step_ns))
@@ -48,7 +48,7 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
         spread = summary.spread
         if summary.steady < 10:
             found.append(f"Only {plural(summary.steady, 'steady step')}: the range instead of percentiles")
-        if not steady.settled:
+        if not steady.settled and not facts.lacks:
             found.append("The step time had not settled by the end; the second half of the run is counted")
         if abs(spread.mean - spread.median) > APART * spread.median:
             found.append(f"Mean and median differ: {format_ms(spread.mean)} and {format_ms(spread.median)} "

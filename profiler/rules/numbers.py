@@ -61,7 +61,7 @@ def device(facts: Facts) -> dict[str, Any]:
 def ranks(every: Sequence[tuple[Facts, Decided]]) -> list[dict[str, Any]] | None:
     """One entry a rank, where there are several."""
     return [{
-        "rank": facts.process.rank if facts.process else None,
+        "rank": facts.rank,
         "pid": facts.process.pid if facts.process else None,
         "verdict": decided.verdict, "steps": facts.summary.steady if facts.summary else 0,
         "step_ms": step_ms(facts.summary),

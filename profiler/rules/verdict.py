@@ -13,11 +13,14 @@ from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from profiler.rules.base import Finding, rules
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
+from profiler.units import format_ms
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 WORDS = {"input": "input_bound", "transfer": "transfer_bound", "host": "host_bound"}
+WITHOUT = {"input": "with batches ready", "transfer": "without copies of the batch",
+           "host": "with a host that costs nothing"}
 GAIN = 1.05  # a smaller gain names no bottleneck
 NEARLY = 0.9  # of the largest gain: named as well
 LARGE = 0.15  # share of the step from which a class is named in any case
@@ -63,7 +66,7 @@ class Diagnosis:
             "schema": 1, "source": self.source, "verdict": self.verdict, "also": list(self.decision.also),
             "confidence": self.decision.confidence, "reason": self.decision.reason, "headline": self.headline,
             "device": device(facts),
-            "steps": {"count": summary.steady if summary else 0, "total": int(facts.steps.training.sum()),
+            "steps": {"count": summary.steady if summary else 0, "total": int(facts.steps.counted.sum()),
                       "rule": "probe", "kind": facts.steady.kind, "warm_up": facts.steady.warm_up,
                       "left_out": dict(facts.steady.left_out)},
             "step_ms": step_ms(summary), "stages_ms": stages, "estimate_ms": estimate,
@@ -124,8 +127,9 @@ def decide(facts: Facts) -> Decision:
     if gains[first] > GAIN:
         near = [name for name in WORDS if gains[name] - 1 >= NEARLY * (gains[first] - 1)]
         also = tuple(WORDS[name] for name in WORDS if name != first and (name in near or name in large))
-        reason = (f"without it a step would take {(shares.step_ns / gains[first]) / 1e6:.1f} ms "
-                  f"instead of {shares.step_ns / 1e6:.1f} ms at best")
+        best = shares.step_ns / gains[first]
+        reason = (f"{WITHOUT[first]} a step would take {format_ms(best)} at best, "
+                  f"instead of {format_ms(shares.step_ns)}")
         return Decision(WORDS[first], also, _confidence(facts, gains[first] >= SURE), reason, gains[first])
     share = shares.share("compute")
     if share >= FULL:
