@@ -51,7 +51,8 @@ def _heat(run: Run, live: Live, where: Where, tracks: list[Track]) -> HeatData:
     shares = np.stack([_row(run, track, edges, t0, t1, points) for track in tracks])
     newest = [latest[1] for track in tracks if (latest := run.latest(track.id))]
     labels = [("", f"{sum(v >= BUSY for v in newest)} of {len(tracks)}", "busy")]
-    for metric, word, decimals, unit in (("target.cpu", "target", 2, "cores"), ("target.workers", "workers", 0, "")):
+    target = (("target.cpu", "target", 2, "cores"), ("target.workers", "workers", 0, ""))
+    for metric, word, decimals, unit in target:
         values = [latest[1] for track in run.find(metric) if (latest := run.latest(track.id))]
         if values:
             labels.append((word, format_number(sum(values), decimals), unit))

@@ -78,7 +78,7 @@ class RowReader:
             self.line("gpu.util", "utilization", "m2", 100, format_share),
             self.line("gpu.mem_util", "memory ctrl.", "m3", 100, format_share, dashed=True),
         ]
-        return self.curves(lines, "gpu.util", ("%", "any kernel; memory"), top=100)
+        return self.curves(lines, "gpu.util", ("%", "utilization: any kernel"), top=100)
 
     def gpu_memory(self) -> RowData:
         lines = [

@@ -38,7 +38,9 @@ class Intervals:
         return interval
 
 
-def to_curve(series: Series, start_ns: int, usual_ns: float | None, scale: float = 1.0) -> tuple[Floats, Floats]:
+def to_curve(
+    series: Series, start_ns: int, usual_ns: float | None, scale: float = 1.0
+) -> tuple[Floats, Floats]:
     """x in s since the start and y times `scale`, with NaN where the distance exceeds three usual intervals.
 
     A decimated series gives its low and its high at the same time, so that a spike of one sample stays.

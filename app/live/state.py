@@ -12,7 +12,7 @@ from profiler.run.reader import Run
 
 @dataclass(frozen=True)
 class Where:
-    """What is asked for: seconds since the start, the plot's width in pixels, and a device (None: the target's)."""
+    """A view: seconds since the start, the plot's width in pixels, and a device (None: the target's)."""
 
     x0: float
     x1: float
@@ -27,7 +27,7 @@ class Live:
     steps: LiveSteps = field(default_factory=LiveSteps)
     intervals: Intervals = field(default_factory=Intervals)
     events: list[Event] = field(default_factory=list)
-    step_ms: float | None = None  # of the steady steps, from the side pane's last answer
+    step_ms: float | None = None  # median of the steady steps, from the side pane's last answer
     chosen: int | None = None  # the target's device
 
     def refresh(self, run: Run) -> None:

@@ -34,9 +34,11 @@ class KeysDialog(QDialog):
         for side in sides:
             side.setSpacing(16)
             columns.addLayout(side)
-        for name, members in groups.items():
-            shortest = min(sides, key=lambda side: side.sizeHint().height())
-            shortest.addLayout(self._group(name, members))
+        heights = [0] * COLUMNS
+        for name, members in sorted(groups.items(), key=lambda group: -len(group[1])):
+            shortest = heights.index(min(heights))
+            sides[shortest].addLayout(self._group(name, members))
+            heights[shortest] += len(members) + 2
         for side in sides:
             side.addStretch(1)
         box.addLayout(columns)

@@ -45,6 +45,8 @@ class StatusBar(Surface):
             self._device_icon.show_icon(device_icon, "t3")
         if run_file is not None:
             self._file.setText(run_file)
+        if "device" in facts:
+            self._device_icon.setVisible(bool(facts["device"]))
         for name, value in facts.items():
             text, field = self._fields[name]
             text.setText(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+STEPS = (1.0, 1.5, 2.0, 2.5, 4.0, 5.0)
 HEADROOM = 1.15  # a range shrinks only where it could shrink with so much room left
 LOWEST_SHARE = 0.85  # an axis that need not start at zero starts at most so high
 
@@ -33,6 +33,8 @@ def fitting(low: float, high: float, intervals: int, zero: bool = True, top: flo
     With `zero` it starts at zero. `top` bounds it where values cannot be higher.
     """
     low = 0.0 if zero else min(low, high * LOWEST_SHARE)
+    if zero:
+        high *= 1.02  # a curve does not lie on the edge
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         high = low + 1.0
     if top is not None:
@@ -55,7 +57,7 @@ def following(current: YRange | None, low: float, high: float, intervals: int, z
     if current is None:
         return wanted
     reached = high if top is None else min(high, top)
-    outside = reached > current.high or (not zero and low < current.low)
+    outside = reached > current.high * 1.001 or (not zero and low < current.low)
     roomy = fitting(low, high * HEADROOM, intervals, zero, top)
     if outside or (roomy.high - roomy.low) < (current.high - current.low):
         return wanted

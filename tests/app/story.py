@@ -95,6 +95,7 @@ class Story:
             return False
         self.next_step = end
         put = {f"step.{name}": value * MS for name, value in times.items()}
+        put["step.data_cpu"] = (0.5 if self.cpu_only else 0.9) * times["data"] * MS
         put |= {"step.wall": wall * MS, "step.index": self.step, "step.flags": 2 if self.step == 0 else 0,
                 "step.samples": 32 if self.cpu_only else 64}
         if not self.cpu_only:

@@ -1,0 +1,117 @@
+"""The test of a suggestion, as the strip shows it. It runs once the recording is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from app.document import Document
+from app.live.verdict import VerdictData
+from app.live.verdict_strip import VerdictStrip
+from app.live.verify import Verify, outcome_parts
+from app.widgets.sentence import Part
+
+
+class Trial(QObject):
+    """Between the strip and `Verify`."""
+
+    def __init__(self, document: Document, strip: VerdictStrip) -> None:
+        super().__init__(strip)
+        self._document, self._strip = document, strip
+        self.verify = Verify(self)
+        self.wanted = False  # as soon as the recording is over
+        self._shown: VerdictData | None = None
+        self._note = ""
+        self._result: Mapping[str, Any] | None = None
+        self.verify.progress.connect(self._on_progress)
+        self.verify.finished.connect(self._on_result)
+        self.verify.failed.connect(self._on_failed)
+        strip.verify_pressed.connect(self._pressed)
+        self._update()
+
+    def opened(self) -> None:
+        """Another run: nothing is known of it."""
+        self.verify.cancel()
+        self.wanted, self._shown, self._note, self._result = False, None, "", None
+        self._update()
+
+    def ended(self) -> None:
+        """The recording is over."""
+        if self.wanted:
+            self.wanted = False
+            self._start()
+        self._update()
+
+    def show(self, data: VerdictData) -> None:
+        self._shown = data
+        if self._result is None and data.experiment:
+            self._result = data.experiment
+        self._update()
+
+    def shut_down(self) -> None:
+        self.verify.shut_down()
+
+    def _pressed(self) -> None:
+        if self.verify.running:
+            self.verify.cancel()
+        elif self._document.recording:
+            self.wanted = not self.wanted
+        else:
+            self._start()
+        self._update()
+
+    def _start(self) -> None:
+        path = self._document.path
+        if path is not None:
+            self._note, self._result = "starting", None
+            self.verify.start(path)
+
+    def _on_progress(self, line: str) -> None:
+        self._note = line
+        self._update()
+
+    def _on_result(self, result: Mapping[str, Any]) -> None:
+        self._note, self._result = "", result
+        self._update()
+
+    def _on_failed(self, text: str) -> None:
+        self._note = text
+        self._update()
+
+    def _update(self) -> None:
+        button, data = self._strip.verify, self._shown
+        testable = data is not None and data.testable
+        recording = self._document.recording
+        button.setEnabled(testable or self.verify.running)
+        if self.verify.running:
+            text = "Cancel"
+        elif recording:
+            text = "Will verify after stop" if self.wanted else "Verify after stop"
+        else:
+            text = "Verify again" if self._result else "Verify"
+        if button.text() != text:
+            button.setText(text)
+        button.setToolTip("" if button.isEnabled() else "There is no setting to try yet")
+        self._strip.diagnose.setEnabled(data is not None and data.settled)
+        self._show_words(data)
+
+    def _show_words(self, data: VerdictData | None) -> None:
+        remedy = data.remedy if data is not None else ""
+        if remedy:
+            head = [Part("Try "), Part(remedy, "t1", 600)]
+        else:
+            advice = data.advice if data is not None else ""
+            head = [Part(advice, "t2")]
+        if self.verify.running:
+            self._strip.show_try(head, [Part(f"Verifying: {self._note}", "acc")])
+        elif self._result is not None:
+            parts, badge = outcome_parts(self._result)
+            self._strip.show_try(head, parts, badge)
+        elif self._note:
+            self._strip.show_try(head, [Part(self._note, "err")])
+        elif data is not None and data.prediction:
+            self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
+        else:
+            self._strip.show_try(head, [])

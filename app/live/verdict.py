@@ -1,0 +1,184 @@
+"""The verdict of the last half minute, or of a finished run, as the strip says it. Free of Qt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.live.state import Live
+from profiler.analysis.facts import Facts
+from profiler.rules.base import Finding
+from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.run.reader import Run
+from profiler.units import TIMES, format_ms, format_number, format_prediction, format_share
+
+WINDOW_S = 30  # of a run that is being recorded: the verdict is about what it does now
+FEWEST = 20  # steps in the window; with fewer the whole run is asked
+AGREED_S = 3.0  # so long a new verdict must hold before it replaces the shown one
+STAGE = {
+    "input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
+    "communication_bound": "communication", "host_bound": "other", "launch_bound": "other",
+    "allocator_bound": "other",
+}
+SETTING = {"num_workers": "workers", "prefetch_factor": "prefetch", "pin_memory": "pinned memory",
+           "persistent_workers": "persistent workers", "batch_size": "batch size"}
+EMPTY_QUEUE_NS = 100_000
+_MS = re.compile(r"(\d[\d\u00a0.]*\u00a0ms)")
+
+
+@dataclass(frozen=True)
+class VerdictData:
+    """`word` is the verdict, or watching, waiting, warming. `sentence` is in parts: (text, strong)."""
+
+    word: str
+    title: str
+    sentence: tuple[tuple[str, bool], ...] = ()
+    detail: str = ""
+    stage: str = ""  # whose hatch the flag wears
+    confidence: str = ""
+    remedy: str = ""  # workers 0 -> 8
+    advice: str = ""  # where no setting can be tried
+    prediction: str = ""
+    testable: bool = False  # a setting that verify can try
+    experiment: Mapping[str, Any] = field(default_factory=dict)  # the newest one stored in the run
+
+    @property
+    def settled(self) -> bool:
+        return self.word not in ("watching", "waiting", "warming")
+
+
+def query(run: Run, live: Live) -> VerdictData:
+    live.steps.update(run)
+    if run.meta.get("kind") == "monitor" and not len(live.steps):
+        return VerdictData("watching", "Watching", (("No command, no steps: the machine only", False),))
+    recording = run.state == "recording"
+    if not len(live.steps):
+        return _no_steps(run, live, recording)
+    diagnosis = _recent(run, live) if recording else diagnose(run)
+    facts = diagnosis.facts
+    if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
+        steady = facts.summary.steady if facts.summary else 0
+        return VerdictData("warming", "Warming up", ((f"{steady} steady steps so far", False),),
+                           "The verdict comes once the step time has settled.")
+    return _told(run, diagnosis)
+
+
+def _recent(run: Run, live: Live) -> Diagnosis:
+    since = run.end_ns - WINDOW_S * 10**9
+    if (live.steps.t1_ns >= since).sum() < FEWEST:
+        return diagnose(run)
+    return diagnose(run, since, run.end_ns)
+
+
+def _no_steps(run: Run, live: Live, recording: bool) -> VerdictData:
+    absent = [event.text for event in live.events if event.kind == "probe_absent"]
+    if absent:
+        return VerdictData("unknown", "No steps", ((absent[-1].split("\n")[0], False),))
+    if recording:
+        return VerdictData("waiting", "Waiting for the first step",
+                           (("The machine is being recorded already", False),))
+    return VerdictData("unknown", "No steps", (("No process of this run sent steps", False),),
+                       "A loop with a torch DataLoader, or a backward pass, is seen without a change to it.")
+
+
+def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
+    facts, word = diagnosis.facts, diagnosis.verdict
+    finding = next((f for f in diagnosis.findings if f.remedy is not None), None)
+    advice = next((f.advice for f in diagnosis.findings if f.advice), "")
+    remedy, prediction = remedy_text(finding), prediction_text(finding)
+    stored = run.results("experiment") if run.state != "recording" else []
+    return VerdictData(
+        word, title_of(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
+        STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
+        prediction, finding is not None, stored[-1] if stored else {},
+    )
+
+
+def title_of(word: str) -> str:
+    text = word.replace("_", "-")
+    return text[:1].upper() + text[1:]
+
+
+def strong_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
+    """The sentence in parts: milliseconds are strong, but for the step they are part of."""
+    parts = [part for part in _MS.split(sentence) if part]
+    following = [*parts[1:], ""]
+    return tuple(
+        (part, _MS.fullmatch(part) is not None and not after.startswith(" per step"))
+        for part, after in zip(parts, following, strict=True)
+    )
+
+
+def _detail(facts: Facts, diagnosis: Diagnosis) -> str:
+    """What stands behind the sentence, in one line."""
+    summary = facts.summary
+    if diagnosis.verdict in ("unknown", "compute_bound") or summary is None:
+        reason = diagnosis.decision.reason
+        return f"{reason[:1].upper()}{reason[1:]}." if reason else ""
+    if not facts.on_device:
+        cpu = facts.live.get("target.cpu")
+        used = f" The command uses {format_number(cpu, 2)} of {facts.cores} cores." if cpu is not None else ""
+        return f"Measured on the CPU.{used}"
+    said = []
+    if "gpu.util" in facts.live:
+        said.append(f"GPU utilization {format_share(facts.live['gpu.util'])}.")
+    lag = summary.lag.get("h2d", summary.lag.get("forward"))
+    if lag is not None and lag < EMPTY_QUEUE_NS:
+        said.append(f"The device queue is empty when the batch arrives (lag {format_ms(lag)}).")
+    elif lag is not None:
+        said.append(f"The device is {format_ms(lag)} behind when the batch arrives.")
+    return " ".join(said)
+
+
+def remedy_text(finding: Finding | None) -> str:
+    if finding is None or finding.remedy is None:
+        return ""
+    remedy = finding.remedy
+    name = SETTING.get(remedy.setting, remedy.setting.replace("_", " "))
+    return f"{name} {_plain(remedy.before)} \u2192 {_plain(remedy.after)}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "default" if value is None else str(value)
+
+
+def prediction_text(finding: Finding | None) -> str:
+    if finding is None or finding.prediction is None:
+        return "without a prediction" if finding is not None else ""
+    p = finding.prediction
+    if p.at_most:
+        return f"at most {format_number(p.speedup, 2)}\u00a0{TIMES}"
+    return f"predicts {format_prediction(p.low, p.high)}"
+
+
+class Agreement:
+    """Holds a verdict until another one has been said for three seconds without a break."""
+
+    def __init__(self, agreed_s: float = AGREED_S) -> None:
+        self.agreed_s = agreed_s
+        self.shown: VerdictData | None = None
+        self._since = 0.0
+        self._next: tuple[str, float] | None = None  # the other word, and since when it is said
+
+    def feed(self, said: VerdictData, now: float, at_once: bool = False) -> bool:
+        """Take what is said at `now` (s). True when the shown word changes."""
+        if self.shown is not None and said.word == self.shown.word:
+            self.shown, self._next = said, None
+            return False
+        if self._next is None or self._next[0] != said.word:
+            self._next = said.word, now
+        first = self._next[1]
+        # What leads up to the first verdict need not wait: it is no claim.
+        free = at_once or not said.settled or self.shown is None
+        if free or now - first >= self.agreed_s:
+            self.shown, self._since, self._next = said, first, None
+            return True
+        return False
+
+    def age(self, now: float) -> float:
+        """Seconds since the shown word was first said."""
+        return max(0.0, now - self._since)

@@ -1,0 +1,162 @@
+"""The verdict in one strip: what it is, what it costs, what to try, and the test of it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPropertyAnimation, QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QGraphicsOpacityEffect, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app import theme
+from app.hatch import stage_brush
+from app.live.verdict import VerdictData
+from app.tokens import PADDING, VERDICT_STRIP
+from app.widgets.basic import Hairline, Surface, chip, label, restyle
+from app.widgets.button import Button
+from app.widgets.sentence import Part, Sentence
+from profiler.units import format_time
+
+FLAG = 16
+
+
+class _Flag(QWidget):
+    """The stage that the verdict is about, by its colour and hatch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stage = ""
+        self.setFixedWidth(FLAG)
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        area = QRectF(0, 0, self.width(), self.height())
+        if self.stage:
+            painter.fillRect(area, stage_brush(self.stage, self.devicePixelRatioF()))
+        else:
+            painter.fillRect(area, theme.colour("line2"))
+        painter.end()
+
+
+class VerdictStrip(Surface):
+    """Shows `VerdictData` and how a test of it goes. The buttons only tell; the panel acts."""
+
+    diagnose_wanted = Signal()
+    verify_pressed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("raised", parent=parent)
+        self.setFixedHeight(VERDICT_STRIP)
+        self.data: VerdictData | None = None
+        self._flag = _Flag()
+        self._word = label("", "heading")
+        self._age = Sentence(12)
+        self._sentence = Sentence(15, 24)
+        self._detail = Sentence(12)
+        self._try = Sentence(13, 20)
+        self._outcome = Sentence(12)
+        self.badge = chip("", "ok")
+        self.badge.hide()
+        self.diagnose = Button("Diagnose", key="Ctrl+3")
+        self.verify = Button("Verify after stop", kind="primary")
+        self.diagnose.clicked.connect(self.diagnose_wanted)
+        self.verify.clicked.connect(self.verify_pressed)
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, PADDING, 0)
+        line.setSpacing(0)
+        line.addWidget(self._flag)
+        line.addSpacing(PADDING)
+        for upper, lower in ((self._word, self._age), (self._sentence, self._detail)):
+            line.addLayout(_pair(upper, lower))
+            line.addWidget(_divider())
+        outcome = QHBoxLayout()
+        outcome.setSpacing(8)
+        outcome.addWidget(self._outcome)
+        outcome.addWidget(self.badge)
+        outcome.addStretch(1)
+        line.addLayout(_pair(self._try, outcome))
+        line.addStretch(1)
+        line.addWidget(self.diagnose)
+        line.addSpacing(8)
+        line.addWidget(self.verify)
+        self.box.addLayout(line, 1)
+        self.box.addWidget(Hairline())
+        self._old = QLabel(self)
+        self._old.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._old.hide()
+        effect = QGraphicsOpacityEffect(self._old)
+        self._old.setGraphicsEffect(effect)
+        self._fade = QPropertyAnimation(effect, b"opacity", self)
+        self._fade.setStartValue(1.0)
+        self._fade.setEndValue(0.0)
+        self._fade.finished.connect(self._old.hide)
+
+    def show_verdict(self, data: VerdictData, age_s: float | None, changed: bool) -> None:
+        """`age_s` since the word was first said; None for a finished run."""
+        if changed and self.data is not None and self.isVisible():
+            self._fade_from(self.grab())
+        self.data = data
+        self._flag.stage = data.stage
+        self._flag.update()
+        if self._word.text() != data.title:
+            self._word.setText(data.title)
+        self._age.show_parts([Part(age_text(data, age_s))])
+        parts = [Part(text, "t1", 600 if strong else 400) for text, strong in data.sentence]
+        self._sentence.show_parts(parts)
+        self._detail.show_parts([Part(data.detail, "t2")])
+
+    def show_try(self, parts: list[Part], outcome: list[Part], badge: tuple[str, str] | None = None) -> None:
+        """What to try, and what is known of it. `badge`: (word, kind of chip)."""
+        self._try.show_parts(parts)
+        self._outcome.show_parts(outcome)
+        self.badge.setVisible(badge is not None)
+        if badge is not None:
+            self.badge.setText(badge[0])
+            restyle(self.badge, chip=badge[1])
+
+    def _fade_from(self, picture: QPixmap) -> None:
+        """The former verdict goes away over the new one."""
+        duration = theme.duration(200)
+        if not duration:
+            return
+        self._old.setPixmap(picture)
+        self._old.setGeometry(0, 0, self.diagnose.x() - 8, self.height())
+        self._old.show()
+        self._fade.setDuration(duration)
+        self._fade.start()
+
+
+def age_text(data: VerdictData, age_s: float | None) -> str:
+    if not data.settled:
+        return "the verdict comes with the steps" if data.word == "waiting" else "not yet a verdict"
+    if data.word == "unknown":
+        return "no claim is made"
+    if age_s is None:
+        return f"whole run, confidence {data.confidence}"
+    seconds = max(1, int(age_s))
+    age = f"{seconds}\u00a0s" if seconds < 60 else format_time(seconds * 1e9)
+    return f"agreed for {age}, confidence {data.confidence}"
+
+
+def _pair(upper: QWidget, lower: QWidget | QHBoxLayout) -> QVBoxLayout:
+    box = QVBoxLayout()
+    box.setContentsMargins(0, 0, 0, 0)
+    box.setSpacing(4)
+    box.addStretch(1)
+    box.addWidget(upper)
+    if isinstance(lower, QWidget):
+        box.addWidget(lower)
+    else:
+        box.addLayout(lower)
+    box.addStretch(1)
+    return box
+
+
+def _divider() -> QWidget:
+    result = QWidget()
+    box = QHBoxLayout(result)
+    box.setContentsMargins(24, 0, 24, 0)
+    line = Hairline(vertical=True, colour="line2")
+    line.setFixedHeight(20)
+    box.addWidget(line)
+    result.setFixedWidth(49)
+    return result

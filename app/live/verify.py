@@ -1,0 +1,111 @@
+"""The test of a suggestion: `stepscope verify RUN --json` as a child process, and what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QProcess, Signal
+
+from app.widgets.sentence import Part
+from profiler.paths import own_command
+from profiler.units import format_prediction, format_ratio
+
+BADGES = {"hit": ("Hit", "ok"), "miss": ("Miss", "err"), "vague": ("Vague", "warn")}
+END_MS = 3000
+
+
+class Verify(QObject):
+    """One test at a time."""
+
+    progress = Signal(str)  # the newest line of its notes
+    finished = Signal(object)  # the JSON object
+    failed = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._notes = ""
+        self._cancelled = False
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def start(self, run: Path) -> None:
+        if self._process is not None:
+            return
+        argv = own_command("verify", str(run), "--json")
+        self._notes, self._cancelled = "", False
+        process = QProcess(self)
+        process.readyReadStandardError.connect(self._read_notes)
+        process.finished.connect(self._end)
+        process.errorOccurred.connect(self._broken)
+        self._process = process
+        process.start(argv[0], argv[1:])
+
+    def cancel(self) -> None:
+        """Ask it to end, as Ctrl-C does; its own runs end with it."""
+        if self._process is not None:
+            self._cancelled = True
+            self._process.terminate()
+
+    def shut_down(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        self.cancel()
+        if not process.waitForFinished(END_MS):
+            process.kill()
+            process.waitForFinished(1000)
+
+    def _read_notes(self) -> None:
+        if self._process is None:
+            return
+        self._notes += self._process.readAllStandardError().data().decode(errors="replace")
+        self._notes = self._notes[-8000:]
+        lines = [line for line in self._notes.replace("\r", "\n").split("\n") if line.strip()]
+        if lines:
+            self.progress.emit(lines[-1].strip())
+
+    def _broken(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and self._process is not None:
+            self._notes = f"verify cannot be started: {self._process.errorString()}"
+            self._end(-1)
+
+    def _end(self, code: int, *_: object) -> None:
+        process = self._process
+        if process is None:
+            return
+        self._read_notes()
+        out = process.readAllStandardOutput().data()
+        self._process = None
+        process.deleteLater()
+        try:
+            result = json.loads(out)
+        except ValueError:
+            result = None
+        if isinstance(result, dict):
+            self.finished.emit(result)
+        elif self._cancelled:
+            self.failed.emit("the test was cancelled")
+        else:
+            lines = [line for line in self._notes.splitlines() if line.strip()]
+            said = lines[-1].removeprefix("stepscope: ") if lines else ""
+            self.failed.emit(said or f"verify ended with status {code}")
+
+
+def outcome_parts(result: Mapping[str, Any]) -> tuple[list[Part], tuple[str, str] | None]:
+    """The result beside its prediction: 1.84 x [1.79, 1.90], predicted 1.7 to 2.0 x; and its badge."""
+    ratio = result.get("ratio")
+    if not isinstance(ratio, Mapping) or not isinstance(ratio.get("median"), int | float):
+        return [Part(str(result.get("reason") or "no result"), "t2")], None
+    low, high = float(ratio["low"]), float(ratio["high"])
+    colour = "ok" if low > 1.02 else "err" if high < 0.98 else "t2"
+    parts = [Part("measured "), Part(format_ratio(float(ratio["median"]), (low, high)), colour, 600)]
+    prediction = result.get("prediction")
+    if isinstance(prediction, Mapping) and isinstance(prediction.get("low"), int | float):
+        parts.append(Part(f", predicted {format_prediction(prediction['low'], prediction['high'])}", "t2"))
+    return parts, BADGES.get(str(result.get("outcome")))

@@ -1,0 +1,312 @@
+"""Live: what holds the run back, and the charts that show it, while it runs or from a file."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QInputDialog, QVBoxLayout, QWidget
+
+from app.document import Document
+from app.live import charts, crosshair, header, side, verdict
+from app.live.body import FRAME, LiveBody
+from app.live.run_bar import TRACE_STEPS, RunBar
+from app.live.state import Live, Where
+from app.live.trial import Trial
+from app.live.verdict_strip import VerdictStrip
+from app.recorder import Recorder, State
+from app.widgets.output_view import OutputView
+from app.widgets.time_view import TimeView
+from profiler.run.reader import Run
+from profiler.units import clock, format_rate
+
+TICK_MS = 60  # the one timer: charts at up to 16 Hz
+DIGITS_S = 0.25  # digits change so often, to be read
+VERDICT_S = 1.0
+LAG_S = 0.15  # the live end is shown so much late, so that curves reach it
+
+
+class LivePanel(QWidget):
+    """Asks the document by queries, and hands the answers to its parts."""
+
+    title = "Live"
+
+    def __init__(self, document: Document, recorder: Recorder, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.document, self.recorder = document, recorder
+        self.view = TimeView(self)
+        self.bar, self.strip, self.body = RunBar(), VerdictStrip(), LiveBody(self.view)
+        self.output = OutputView()
+        self.trial = Trial(document, self.strip)
+        self.paused = False
+        self.device: int | None = None  # chosen by the user
+        self._live = Live()
+        self._agreement = verdict.Agreement()
+        self._changed = self._moved = True
+        self._seen_at = 0.0  # when the file was last seen to grow
+        self._next: dict[str, float] = {}
+        self._output_id = 0
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for widget, stretch in ((self.bar, 0), (self.strip, 0), (self.body, 1), (self.output, 0)):
+            box.addWidget(widget, stretch)
+        self._timer = QTimer(self)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.tick)
+        self._connect()
+        self._on_state()
+        if document.info is not None:
+            self._on_opened()
+        else:
+            self._show_nothing()
+
+    def _connect(self) -> None:
+        self.document.opened.connect(self._on_opened)
+        self.document.closed.connect(self._show_nothing)
+        self.document.grew.connect(self._on_grew)
+        self.document.ended.connect(self._on_ended)
+        self.recorder.state_changed.connect(self._on_state)
+        self.recorder.failed.connect(self._on_recorder_failed)
+        self.view.changed.connect(self._on_moved)
+        self.view.crosshair_changed.connect(self._on_crosshair)
+        self.view.following_changed.connect(self.bar.following.show_following)
+        self.bar.follow_pressed.connect(self.follow)
+        self.bar.pause_pressed.connect(self.toggle_pause)
+        self.bar.mark_pressed.connect(self.mark)
+        self.bar.trace_pressed.connect(partial(self.recorder.trace, TRACE_STEPS))
+        self.bar.stop_pressed.connect(self.recorder.stop)
+        self.bar.device_chosen.connect(self._choose_device)
+        self.strip.diagnose_wanted.connect(partial(self._perform, "show:diagnose"))
+        self.body.side.no_gpu.doctor_wanted.connect(partial(self._perform, "check_machine"))
+        self.body.side.event_chosen.connect(self._show_moment_at)
+        self.output.typed.connect(self.recorder.send_input)
+        for key, do in (("F", self.fit), ("C", self.copy_moment)):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(do)
+
+    # What the user does.
+
+    def toggle_pause(self) -> None:
+        """Hold charts and tables still, or go on; the recording goes on in any case."""
+        self.paused = not self.paused
+        self.bar.pause.setText("Resume view" if self.paused else "Pause view")
+        self.bar.pause.set_icon("launch" if self.paused else "pause")
+        self._changed = True
+        if self.paused:
+            self.view.hold()
+        else:
+            self.follow()
+
+    def follow(self) -> None:
+        if self.paused:
+            self.toggle_pause()
+        self.view.follow()
+
+    def fit(self) -> None:
+        self.view.fit()
+
+    def toggle_output(self) -> None:
+        self.output.toggle()
+
+    def mark(self) -> None:
+        """Put a mark at this moment, with a text."""
+        if self.recorder.active:
+            text, ok = QInputDialog.getText(self, "Mark this moment", "Text of the mark")
+            if ok:
+                self.recorder.mark(text or "mark")
+
+    def copy_moment(self) -> None:
+        self.body.side.copy_moment()
+
+    def reset_layout(self) -> None:
+        self.body.reset_layout()
+
+    def _choose_device(self, device: int) -> None:
+        self.device = device
+        self._changed = True
+        self._next.clear()
+
+    def _show_moment_at(self, seconds: float) -> None:
+        """Bring an event into view, with the crosshair on it."""
+        if not self.view.x0 <= seconds <= self.view.x1:
+            self.view.show_range(seconds - self.view.span / 2, seconds + self.view.span / 2)
+        self.view.set_crosshair(max(0.0, seconds), pinned=True)
+
+    def _perform(self, action: str) -> None:
+        """An action of the window that this panel stands in."""
+        if callable(perform := getattr(self.window(), "perform", None)):
+            perform(action)
+
+    # What happens to the run.
+
+    def _on_opened(self, *_: object) -> None:
+        info = self.document.info
+        if info is None:
+            return
+        self._live, self._agreement = Live(), verdict.Agreement()
+        self.device, self._output_id = None, 0
+        self._next.clear()
+        self.output.clear()
+        self.paused = False
+        self.bar.pause.setText("Pause view")
+        self.view.reset(info.seconds, self.document.recording)
+        self.bar.following.show_following(self.view.following)
+        self.trial.opened()
+        self._on_grew()
+        self._on_state()
+        self.tick()
+
+    def _show_nothing(self) -> None:
+        """Before the run file is there: the names of the charts."""
+        spec = self.recorder.spec
+        self._live = Live()
+        self.bar.show_name(spec.title if spec is not None else "")
+        self.bar.chips.show_chips([])
+        self.bar.progress.show_parts([])
+        self.bar.show_ending(None)
+        self.bar.clock.setText("00:00")
+        self.body.side.show_data(side.SideData())
+        self.strip.show_verdict(verdict.VerdictData("waiting", "Starting"), None, False)
+        self.body.charts.show_rows(FRAME, True, False)
+        self.output.clear()
+
+    def _on_grew(self) -> None:
+        self._changed = True
+        self._seen_at = time.monotonic()
+        info = self.document.info
+        if info is None:
+            return
+        self.bar.show_name(info.name)
+        self.bar.chips.show_chips(header.chips(info))
+        self.bar.show_ending(header.ending(info))
+
+    def _on_ended(self) -> None:
+        """The last values, and the end of the output where the target ended badly."""
+        info = self.document.info
+        assert info is not None
+        self._next.clear()
+        self.view.end = info.seconds
+        self.view.hold()
+        self._on_state()
+        self._changed = True
+        if header.failed(info) and not self.output.open:
+            self.output.toggle()
+        self.trial.ended()
+
+    def _on_recorder_failed(self, text: str) -> None:
+        if self.document.path is not None:
+            self.output.feed(f"\r\nrecorder: {text}\r\n".encode())
+            self.output.refresh()
+
+    def _on_state(self, *_: object) -> None:
+        ours = self.recorder.active
+        info = self.document.info
+        self.bar.show_state(
+            recording=ours or self.document.recording, stopping=self.recorder.state is State.STOPPING,
+            ours=ours, trace=info is not None and bool(info.devices),
+        )
+        self.output.set_input(ours and self.recorder.spec is not None and not self.recorder.spec.watch)
+        self._changed = True
+
+    def _on_moved(self) -> None:
+        self._moved = True
+
+    def _on_crosshair(self) -> None:
+        self._next["moment"] = 0.0
+
+    # The one timer.
+
+    def showEvent(self, event: QShowEvent) -> None:
+        self._timer.start()
+        self._changed = True
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        self._timer.stop()
+
+    def _now(self) -> float:
+        """The newest moment, going on between two commits of the recorder, in s."""
+        info = self.document.info
+        assert info is not None
+        if not self.document.recording:
+            return info.seconds
+        passed = min(time.monotonic() - self._seen_at, 0.5)
+        return max(0.0, info.seconds + passed - LAG_S)
+
+    def _due(self, what: str, every_s: float) -> bool:
+        now = time.monotonic()
+        if now < self._next.get(what, 0.0) or self.document.busy(what):
+            return False
+        self._next[what] = now + every_s
+        return True
+
+    def tick(self) -> None:
+        """Move the view, and ask for what has changed."""
+        info = self.document.info
+        if info is None:
+            return
+        if self.document.recording:
+            self.bar.clock.setText(clock(info.seconds * 1e9))
+            if not self.paused:
+                self.view.advance(self._now())
+        elif self._changed:
+            self.bar.clock.setText(clock(info.seconds * 1e9))
+        live, view = self._live, self.view
+        if (self._moved or self._changed) and not self.document.busy("charts") and not (
+                self.paused and not self._moved):
+            self._moved = False
+            where = Where(view.x0, view.x1, self.body.charts.plot_width(), self.device)
+            self.document.query("charts", partial(charts.query, live=live, where=where), self._show_charts)
+        if self._due("moment", DIGITS_S):
+            at = view.crosshair
+            self.document.query("moment", partial(crosshair.query, live=live, at=at, wanted=self.device),
+                                lambda data: self.body.side.show_moment(data, view.span))
+        if not self._changed:
+            return
+        if not self.paused and self._due("side", DIGITS_S):
+            self.document.query("side", partial(side.query, live=live), self._show_side)
+        if self._due("verdict", VERDICT_S):
+            self.document.query("verdict", partial(verdict.query, live=live), self._show_verdict)
+        if self._due("output", DIGITS_S):
+            self.document.query("output", partial(Run.output, after_id=self._output_id), self._show_output)
+        self._changed = self.document.recording or any(
+            self._next.get(what, 0.0) == 0.0 for what in ("side", "verdict", "output"))
+
+    # The answers.
+
+    def _show_charts(self, data: charts.ChartsData) -> None:
+        digits = self._due("digits", DIGITS_S)
+        self.body.charts.show_rows(data.rows, digits, self.document.recording)
+        info = self.document.info
+        if info is not None:
+            self.bar.show_devices(info.devices, data.device.id if data.device else None)
+
+    def _show_side(self, data: side.SideData) -> None:
+        self.body.side.show_data(data)
+        self.bar.show_progress(data.step, data.steps_planned, format_rate(data.throughput))
+
+    def _show_verdict(self, data: verdict.VerdictData) -> None:
+        now = time.monotonic()
+        changed = self._agreement.feed(data, now, at_once=not self.document.recording)
+        shown = self._agreement.shown
+        if shown is not None:
+            age = self._agreement.age(now) if self.document.recording else None
+            self.strip.show_verdict(shown, age, changed)
+            self.body.side.light_up(shown.stage if shown.settled else "")
+            self.trial.show(shown)
+
+    def _show_output(self, parts: list[tuple[int, int, bytes]]) -> None:
+        if parts:
+            self._output_id = parts[-1][0]
+            self.output.feed(b"".join(data for _, _, data in parts))
+            self.output.refresh()
+
+    def shut_down(self) -> None:
+        """End what this panel has started."""
+        self._timer.stop()
+        self.trial.shut_down()
+
+
