@@ -108,7 +108,7 @@ def main() -> None:
         what = f"{args.gpus} GPUs x {len(METRICS)} metrics, {args.hours:g} h at {args.rate:g} Hz"
         print(f"{what}: {samples} samples")
         print(f"{size / samples:8.2f} bytes a sample")
-        print(f"{size / MB * 24 / args.hours:8.0f} MB a day (aim: below 700)")
+        print(f"{size / MB * 24 / args.hours:8.0f} MB a day (aim for 8 GPUs at 10 Hz: below 700)")
         print(f"{costs['sample'] / seconds * 100:8.2f} % of a core to hand samples over")
         print(f"{costs['commit'] / seconds * 100:8.2f} % of a core to commit")
         print(f"{costs['longest'] * 1000:8.1f} ms of CPU for the longest commit")
