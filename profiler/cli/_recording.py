@@ -10,10 +10,11 @@ import math
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from profiler.errors import RunError, UsageError
+from profiler.errors import ProfilerError, RunError, UsageError
 from profiler.paths import runs_dir
 from profiler.record.options import DEFAULT_RATE_HZ, Options, Outcome, signal_name
 
@@ -90,6 +91,26 @@ def _new_path(name: str) -> Path:
     while path.exists():
         path, number = folder / f"{stem}-{number}.stepscope", number + 1
     return path
+
+
+def recorded(options: Options) -> Outcome:
+    """Record, and tell how it ended: notes on stderr, with --json one object on stdout."""
+    from profiler.record.recorder import record
+
+    outcome = record(options, note)
+    tell(options, outcome)
+    return outcome
+
+
+@contextlib.contextmanager
+def errors_told(args: argparse.Namespace) -> Iterator[None]:
+    """With --control, an error that keeps the recording from beginning is an event as well."""
+    try:
+        yield
+    except ProfilerError as error:
+        if args.control:
+            print(json.dumps({"event": "error", "message": str(error)}), flush=True)
+        raise
 
 
 def note(text: str) -> None:

@@ -22,7 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from profiler.record.recorder import record
+    with _recording.errors_told(args):
+        _recording.recorded(_options(args))
+    return 0
+
+
+def _options(args: argparse.Namespace) -> Options:
     from profiler.run.alive import process_start
 
     _recording.check_common(args)
@@ -31,10 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if args.pid is not None and process_start(args.pid) is None:
         raise TargetError(f"there is no process {args.pid}", "List processes with ps")
     name = args.name or (f"process {args.pid}" if args.pid is not None else "this machine")
-    options = Options(
+    return Options(
         output=_recording.output_path(args.output, name, args.force), overwrite=args.force, pid=args.pid,
         name=name, notes=args.notes, rate_hz=args.rate, duration_s=args.duration, control=args.control,
         json_result=args.json)
-    outcome = record(options, _recording.note)
-    _recording.tell(options, outcome)
-    return 0

@@ -49,11 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    options = _options(args)
-    from profiler.record.recorder import record
-
-    outcome = record(options, _recording.note)
-    _recording.tell(options, outcome)
+    with _recording.errors_told(args):
+        outcome = _recording.recorded(_options(args))
     if outcome.code is None:
         return 0 if outcome.reason == "detached" else 1
     return 0 if outcome.reason in ("steps", "duration") else status_of(outcome.code)

@@ -56,6 +56,14 @@ def test_stop_is_acknowledged_and_ends_the_tree(tmp_path: Path) -> None:
         assert not running(pid)
 
 
+def test_what_keeps_it_from_beginning_is_an_event(tmp_path: Path) -> None:
+    with controlled(tmp_path, "--", "no-such-program") as recorder:
+        told = recorder.event()
+        assert told["event"] == "error"
+        assert "no-such-program" in told["message"]
+        assert recorder.wait() == 2
+
+
 def test_trace_asks_the_probe(tmp_path: Path) -> None:
     path = script(tmp_path, """
         import os, pathlib, time

@@ -136,6 +136,29 @@ def test_torch_without_a_probe_is_reported(tmp_path: Path) -> None:
     assert _kinds(tmp_path).count("probe_absent") == 1
 
 
+@pytest.mark.slow
+def test_a_workload_ends_with_its_killed_recorder(tmp_path: Path) -> None:
+    options = ["--workload", "input_starved", "--set", "size=smallest", "--set", "steps=100000",
+               "--set", "workers=2"]
+    with recording(tmp_path, *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until(lambda: _has_steps(tmp_path), 60)
+        tree = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        until(lambda: not any(running(child.pid) for child in tree), 10)
+    assert tree
+    with opened(tmp_path) as run:
+        assert run.state == "partial"
+        assert run.meta["workload"]["name"] == "input_starved"
+        assert run.meta["workload"]["settings"]["workers"] == 2
+
+
+def _has_steps(folder: Path) -> bool:
+    if not (folder / "run.stepscope").exists():
+        return False
+    with opened(folder) as run:
+        return bool(run.find("step.wall"))
+
+
 def _kinds(folder: Path) -> list[str]:
     with opened(folder) as run:
         return [event.kind for event in run.events()]
