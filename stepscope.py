@@ -6,6 +6,8 @@ neither a user's `profiler.py` in the working directory nor one on PYTHONPATH
 takes their place.
 """
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 
@@ -16,7 +18,7 @@ if (HOME / "stepscope_files").is_dir():
     HOME = HOME / "stepscope_files"
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     """Run the command line. Returns the exit status."""
     sys.path.insert(0, str(HOME))
     from profiler.cli import main as run
@@ -24,7 +26,7 @@ def main(argv=None):
     return run(sys.argv[1:] if argv is None else argv)
 
 
-def attach():
+def attach() -> bool:
     """Start the probe here, where it did not enter by itself (notebooks, `python -I`, Ray workers).
 
     Does nothing, and returns False, outside a recording.
@@ -32,10 +34,10 @@ def attach():
     probe = str(HOME / "profiler" / "probe")
     sys.path.insert(0, probe)
     try:
-        import _stepscope_probe
+        import _stepscope_probe  # type: ignore[import-not-found]
     finally:
         sys.path.remove(probe)
-    return _stepscope_probe.start()
+    return bool(_stepscope_probe.start())
 
 
 if __name__ == "__main__":
