@@ -18,7 +18,7 @@ class Reading:
     """One field of one GPU: how it is read now, or why it is not."""
 
     __slots__ = ("_events", "_told_reason", "absent", "bound", "call", "delay_ns", "field", "gpu",
-                 "implausible", "retry_ns", "tracks", "way")  # fmt: skip
+                 "implausible", "plain", "retry_ns", "tracks", "way")  # fmt: skip
 
     def __init__(self, gpu: Gpu, field: Field) -> None:
         self.gpu = gpu
@@ -26,11 +26,12 @@ class Reading:
         self.bound = gpu.power_bound if field.metrics == ("gpu.power",) else field.highest
         self.call: Callable[[], Values] | None = None
         self.way: Way | None = None  # the one that has worked; from then on no other is tried
-        self.tracks: list[int | None] = []
+        self.tracks: list[int | None] = [None] * len(field.metrics)
         self.retry_ns = 0
         self.delay_ns = FIRST_RETRY_NS
         self.absent: str | None = None
         self.implausible = False
+        self.plain = False  # there is nothing to check or say about a value
         self._told_reason: str | None = None
         self._events = 0
 
@@ -56,28 +57,28 @@ class Reading:
             if not self.implausible:
                 text = f"{self.field.title}: {raw:.6g} is more than can be ({self.bound:.6g}); left out"
                 self._tell(sink, t_ns, "implausible", text, {"raw": raw})
-            self.implausible = True
+            self.implausible, self.plain = True, False
             return
         self.implausible = False
         if self.absent is not None:
             self._tell(sink, t_ns, "field_back", f"{self.field.title} is read again")
             self.absent = self._told_reason = None
             self.delay_ns = FIRST_RETRY_NS
-        if not self.tracks:
-            self.tracks = [self._track(sink, *pair) for pair in zip(self.field.metrics, values, strict=True)]
-        for track, value in zip(self.tracks, values, strict=True):
-            if track is not None and value is not None:
-                sink.sample(track, t_ns, value)
-
-    def _track(self, sink: Sink, metric: str, value: float | None) -> int | None:
-        if value is None or self.way is None:
-            return None
-        return sink.track(metric, device=self.gpu.id, properties=self.way.properties)
+        properties = self.way.properties if self.way else {}
+        for i, value in enumerate(values):
+            if value is None:
+                continue
+            track = self.tracks[i]
+            if track is None:  # a metric that never had a value has no track
+                metric = self.field.metrics[i]
+                track = self.tracks[i] = sink.track(metric, device=self.gpu.id, properties=properties)
+            sink.sample(track, t_ns, value)
+        self.plain = self.bound is None and None not in self.tracks
 
     def fail(self, error: Exception, sink: Sink, clock: Clock) -> None:
         """No value: say why, once for each reason, and when to ask again."""
         t_ns = clock.now_ns()
-        self.call = None
+        self.call, self.plain = None, False
         self.absent = reason(error)
         self.delay_ns = RETRY_NS if is_lasting(error) else min(self.delay_ns, RETRY_NS)
         self.retry_ns = t_ns + self.delay_ns
@@ -106,21 +107,31 @@ class Readings:
         self._bindings = {gpu.id: gpu.binding for gpu in gpus}
 
     def read(self, sink: Sink, clock: Clock) -> None:
+        sample, now_ns = sink.sample, clock.now_ns
         for gpu, readings in self._of:
             if not gpu.ready(sink, clock):
                 continue
             if gpu.binding != self._bindings[gpu.id]:
                 self._unbind(gpu, readings)
-            now = clock.now_ns()
             for reading in readings:
-                if reading.call is None and reading.retry_ns > now:
-                    continue
+                call = reading.call
+                if call is None:
+                    if reading.retry_ns > now_ns():
+                        continue
+                    call = reading.first
                 try:
-                    values = reading.call() if reading.call is not None else reading.first()
+                    values = call()
                 except Exception as error:
                     self._recover(reading, readings, error, sink, clock)
                     if gpu.lost is not None:
                         break
+                    continue
+                # This loop runs some thousand times a second: the common case goes without a call of ours.
+                if reading.plain:
+                    t_ns = now_ns()
+                    for track, value in zip(reading.tracks, values, strict=True):
+                        if value is not None and track is not None:
+                            sample(track, t_ns, value)
                 else:
                     reading.store(values, sink, clock)
 

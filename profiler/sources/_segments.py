@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -74,7 +75,7 @@ class Segments:
 
     def _present(self) -> list[tuple[int, int]]:
         try:
-            names = [path.name for path in self._directory.iterdir()]
+            names = os.listdir(self._directory)  # noqa: PTH208 (ten times as fast)
         except OSError:
             return []
         return sorted((int(m[1]), int(m[2])) for name in names if (m := NAME.fullmatch(name)))

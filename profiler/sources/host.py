@@ -18,7 +18,7 @@ WORKER_NAME = "pt_data_worker"  # torch names its loader workers so since 2.6
 
 
 class HostSource:
-    """CPU and memory at every tick; cores, disks, network and processes at every second one.
+    """CPU and memory at every tick, cores and processes at every second, disks and network at every fourth.
 
     A part that the system does not tell of is absent, with one event; the others go on.
     """
@@ -37,29 +37,27 @@ class HostSource:
         self._named_workers = False
         self._guesses: dict[tuple[int, float], bool] = {}
         self._absent: set[str] = set()
+        self._parts: tuple[tuple[int, dict[str, Part]], ...] = (  # every so many ticks
+            (1, {"CPU": self._read_cpu, "memory": self._read_memory}),
+            (2, {"CPU cores": self._read_cores, "target": self._read_target}),
+            (4, {"disk": self._read_disk, "network": self._read_network}),
+        )
 
     def open(self, sink: Sink, clock: Clock) -> None:
         """Take the first readings, from which the first rates are counted."""
-        for title, part in {**self._often(), **self._seldom()}.items():
-            self._run(title, part, None, sink, clock)
+        for _, parts in self._parts:
+            for title, part in parts.items():
+                self._run(title, part, None, sink, clock)
 
     def read(self, sink: Sink, clock: Clock) -> None:
         self._tick += 1
-        for title, part in self._often().items():
-            self._run(title, part, sink, sink, clock)
-        if self._tick % 2 == 0:
-            for title, part in self._seldom().items():
-                self._run(title, part, sink, sink, clock)
+        for every, parts in self._parts:
+            if self._tick % every == 0:
+                for title, part in parts.items():
+                    self._run(title, part, sink, sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
         pass
-
-    def _often(self) -> dict[str, Part]:
-        return {"CPU": self._read_cpu, "memory": self._read_memory}
-
-    def _seldom(self) -> dict[str, Part]:
-        return {"CPU cores": self._read_cores, "disk": self._read_disk, "network": self._read_network,
-                "target": self._read_target}  # fmt: skip
 
     def _run(self, title: str, part: Part, out: Sink | None, sink: Sink, clock: Clock) -> None:
         try:

@@ -31,7 +31,7 @@ class SpoolSource:
     """
 
     name = "spool"
-    interval_ns: int | None = 100_000_000
+    interval_ns: int | None = 200_000_000
 
     def __init__(self, directory: Path, target: TargetTree | None = None,
                  devices: Mapping[str, int] | None = None) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "nvml" / "nvml.c"
 SONAME = "libnvidia-ml.so.1"
 PLAN = "STEPSCOPE_FAKE_NVML_PLAN"
+STATIC = "STEPSCOPE_FAKE_NVML_STATIC"  # set: the plan is read once, for benchmarks
 
 
 def build(directory: Path, without: Iterable[str] = ()) -> Path:

@@ -46,6 +46,9 @@ def test_others_are_not_counted_without_a_target(start_nvml: Start) -> None:
     dump = child.dump()
     assert dump.values("gpu.processes") == [5]  # three of the five do both, and count once
     assert dump.values("gpu.other_processes") == []
+    child.do("follow", pid=os.getpid())  # the target may start after the sources
+    child.read_slow()
+    assert child.dump().values("gpu.other_processes") == [5]
 
 
 def test_processes_whose_memory_is_followed_are_bounded(start_nvml: Start) -> None:

@@ -1,5 +1,6 @@
 /* A stand-in for libnvidia-ml.so.1. Every value, error and delay comes from the plan file named by
- * STEPSCOPE_FAKE_NVML_PLAN, which is looked at on every call. Keys: see the table below and nvml.py. */
+ * STEPSCOPE_FAKE_NVML_PLAN, which is looked at on every call; only once when STEPSCOPE_FAKE_NVML_STATIC
+ * is set, for benchmarks. Keys: see the table below and nvml.py. */
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -116,6 +117,7 @@ static void look_at_plan(void) {
     const char *path = getenv("STEPSCOPE_FAKE_NVML_PLAN");
     struct stat now;
     static int loaded = 0;
+    if (loaded && getenv("STEPSCOPE_FAKE_NVML_STATIC")) return;
     if (!path || stat(path, &now)) memset(&now, 0, sizeof now);
     if (loaded && now.st_ino == seen.st_ino && now.st_size == seen.st_size &&
         now.st_mtim.tv_sec == seen.st_mtim.tv_sec && now.st_mtim.tv_nsec == seen.st_mtim.tv_nsec) return;
