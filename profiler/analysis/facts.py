@@ -40,7 +40,8 @@ class Facts:
     summary: StepSummary | None
     estimate: Estimate | None
     lacks: str
-    cores: int
+    cores: int  # usable by the target
+    machine_cores: int
     live: Mapping[str, float]
     throttles: tuple[Throttle, ...]
     throttled_ns: int
@@ -60,6 +61,13 @@ class Facts:
         """The first "file:line" of the user's code that was seen for a hook."""
         lines = self.sites.get(hook)
         return str(lines[0]) if isinstance(lines, list) and lines else None
+
+    @property
+    def others(self) -> float | None:
+        """Share of the machine's cores that other programs keep busy; None when it was not measured."""
+        if "host.cpu" not in self.live or "target.cpu" not in self.live:
+            return None
+        return min(1.0, max(0.0, self.live["host.cpu"] - self.live["target.cpu"] / self.machine_cores))
 
     @property
     def workers(self) -> int | None:
@@ -89,7 +97,8 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
         estimate=estimate(summary, on_device, live.get("gpu.util")) if summary else None,
-        lacks=lacks, cores=_cores(run), live=live, throttles=tuple(slow),
+        lacks=lacks, cores=_cores(run, "cores_usable"), machine_cores=_cores(run, "cores"), live=live,
+        throttles=tuple(slow),
         throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
         if begun else 0,
         loop_ns=begun, loader=_mapping(properties.get("loader")), sites=_mapping(properties.get("sites")),
@@ -166,8 +175,8 @@ def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] 
     return None
 
 
-def _cores(run: Run) -> int:
-    value = _mapping(run.meta.get("machine")).get("cores_usable")
+def _cores(run: Run, kind: str) -> int:
+    value = _mapping(run.meta.get("machine")).get(kind)
     return value if isinstance(value, int) and value > 0 else 1
 
 

@@ -18,12 +18,16 @@ FETCH_SHARE = 0.05  # of the batch's service time, where that is less
 CPU_BOUND = 0.7  # CPU time over service time from which more workers than cores are of no use
 # A loop that no longer sleeps between batches keeps its caches and threads warm; one
 # whose cores are shared with workers is slowed by them, the more the fuller they are.
-FASTER, SLOWER, CROWDED, FULL = 0.86, 1.09, 0.6, 0.9
+# Other programs on the same cores do so too, as far as they keep them busy.
+FASTER, SLOWER, CROWDED, FULL, OTHERS = 0.86, 1.09, 0.6, 0.9, 0.5
 
 
 @dataclass(frozen=True)
 class LoaderModel:
-    """Means per step in ns. `cpu`: of a batch in the loader; `other_cpu`: of all else in the target."""
+    """Means per step in ns. `cpu`: of a batch in the loader; `other_cpu`: of all else in the target.
+
+    `others`: share of the machine's cores that work of others keeps busy.
+    """
 
     step: float
     rest: float
@@ -32,6 +36,7 @@ class LoaderModel:
     other_cpu: float
     cores: int
     workers: int
+    others: float = 0.0
 
     def step_with(self, workers: int) -> float:
         """The step time predicted with so many workers (at least 1)."""
@@ -43,7 +48,7 @@ class LoaderModel:
         """Predicted step time now over then: low, middle, high."""
         then = self.step_with(workers)
         load = (self.cpu + self.other_cpu) / (self.cores * then)
-        slower = SLOWER + FULL * max(0.0, load - CROWDED)
+        slower = SLOWER + FULL * max(0.0, load - CROWDED) + OTHERS * max(0.0, self.others - 0.1)
         return self.step / (slower * then), self.step / then, self.step / (FASTER * then)
 
     def candidates(self) -> list[int]:
@@ -67,7 +72,7 @@ class LoaderModel:
 
 def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cpu: float | None,
                  workers_cores: float | None, target_cores: float | None, thread_cpu: float | None,
-                 cores: int) -> LoaderModel | None:
+                 cores: int, others: float = 0.0) -> LoaderModel | None:
     """The model of a loop that would take `rest` of each `step` if batches were ready.
 
     With no workers a batch's service time is the data wait itself and its CPU time that
@@ -81,9 +86,9 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
         # Intra-op threads of the loader are seen only in the CPU of the whole target.
         everything = target_cores * step if target_cores is not None else (thread_cpu or wait_cpu)
         cpu = min(wait_cpu, wait)
-        return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0)
+        return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0, others)
     if workers_cores is None:
         return None
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
-    return LoaderModel(step, rest, workers * step, cpu, everything - cpu, cores, workers)
+    return LoaderModel(step, rest, workers * step, cpu, everything - cpu, cores, workers, others)

@@ -10,6 +10,7 @@ from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, 
 NAME = "input_bound"
 TITLE = "Data wait"
 WORTH = 0.03  # exposed share of the step from which the wait is a finding
+BUSY = 0.2  # share of the machine's cores that others use, worth telling
 GAIN = 1.05  # predicted speedup from which more workers are advised
 
 
@@ -46,7 +47,8 @@ def model_of(facts: Facts) -> LoaderModel | None:
     return loader_model(
         step=summary.step_ns, rest=summary.step_ns - facts.estimate.input, wait=summary.stages["data"],
         workers=facts.workers, wait_cpu=summary.data_cpu, workers_cores=live.get("target.workers_cpu"),
-        target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores)
+        target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores,
+        others=facts.others or 0.0)
 
 
 def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
@@ -80,6 +82,9 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
         load = (model.cpu + model.other_cpu) / (model.cores * model.step)
         text = f"Share of {plural(model.cores, 'core')} that a step keeps busy"
         found.append(Evidence(text, load, "share", "host"))
+    if facts.others is not None and facts.others > BUSY:
+        text = "Cores that other programs keep busy; more workers feel them more"
+        found.append(Evidence(text, facts.others, "share", "host"))
     if predicted:
         text = "What storage can deliver is not known; it may cap the gain"
         found.append(Evidence(text, source="not measured"))

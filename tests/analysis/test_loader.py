@@ -37,9 +37,11 @@ def test_a_loader_that_computes_is_bound_by_the_cores():
 
 
 def test_a_crowded_machine_widens_the_interval():
+    shared = waiting(cores=8, others=0.9)
     calm, crowded = waiting(cores=8), waiting(cores=2, wait_cpu=40 * MS, target_cores=1.9)
     ratio = lambda model: model.speedup(2)[2] / model.speedup(2)[0]  # noqa: E731
     assert ratio(calm) <= 1.3 < ratio(crowded)
+    assert ratio(calm) < ratio(shared)
 
 
 def test_with_workers_the_service_time_is_all_of_theirs():
