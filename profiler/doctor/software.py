@@ -50,7 +50,7 @@ def package_folder(name: str) -> Path | None:
 
 
 def cupti_version() -> str | None:
-    """Of the CUPTI that comes with torch from PyPI; None elsewhere, where torch or the system may have one."""
+    """Of the CUPTI that comes with torch from PyPI; None elsewhere (torch or the system may have one)."""
     for name in ("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12"):
         if (version := version_of(name)) is not None:
             return version

@@ -1,0 +1,1 @@
+"""Experiments: runs that test a finding."""
