@@ -18,13 +18,13 @@ WORKER_NAME = "pt_data_worker"  # torch names its loader workers so since 2.6
 
 
 class HostSource:
-    """CPU and memory at every tick, cores and processes at every second, disks and network at every fourth.
+    """CPU, memory and processes at every tick, disks and network at every second one.
 
     A part that the system does not tell of is absent, with one event; the others go on.
     """
 
     name = "host"
-    interval_ns: int | None = 250_000_000
+    interval_ns: int | None = 500_000_000
 
     def __init__(self, target: TargetTree) -> None:
         self._target = target
@@ -38,9 +38,9 @@ class HostSource:
         self._guesses: dict[tuple[int, float], bool] = {}
         self._absent: set[str] = set()
         self._parts: tuple[tuple[int, dict[str, Part]], ...] = (  # every so many ticks
-            (1, {"CPU": self._read_cpu, "memory": self._read_memory}),
-            (2, {"CPU cores": self._read_cores, "target": self._read_target}),
-            (4, {"disk": self._read_disk, "network": self._read_network}),
+            (1, {"CPU": self._read_cpu, "CPU cores": self._read_cores, "memory": self._read_memory,
+                 "target": self._read_target}),
+            (2, {"disk": self._read_disk, "network": self._read_network}),
         )
 
     def open(self, sink: Sink, clock: Clock) -> None:
