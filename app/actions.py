@@ -10,14 +10,21 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 SCREENS = (
-    ("launch", "Launch"), ("live", "Live"), ("diagnose", "Diagnose"),
-    ("timeline", "Timeline"), ("compare", "Compare"), ("reports", "Reports"),
+    ("launch", "Launch"),
+    ("live", "Live"),
+    ("diagnose", "Diagnose"),
+    ("timeline", "Timeline"),
+    ("compare", "Compare"),
+    ("reports", "Reports"),
 )
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An action. `name`: the method of the main window that does it, or `show:` a screen, or `theme:` a mode."""
+    """An action. `name`: the window's method that does it, or `show:` a screen, or `theme:` a mode.
+
+    With `local` the key belongs to the screen, which listens to it itself.
+    """
 
     menu: str
     name: str
@@ -26,6 +33,7 @@ class Entry:
     icon: str = ""
     line_before: bool = False
     checkable: bool = False
+    local: bool = False
 
 
 _SCREEN_ENTRIES = tuple(
@@ -39,11 +47,13 @@ ENTRIES = (
     Entry("File", "export_report", "Export report…", "Ctrl+Shift+E", "export", line_before=True),
     Entry("File", "close", "Quit", "Ctrl+Q", "", line_before=True),
     Entry("Edit", "copy_command", "Copy command line", "Ctrl+Shift+C", "copy"),
+    Entry("Edit", "copy_moment", "Copy the values at the crosshair", "C", "copy", local=True),
     Entry("Edit", "search_workloads", "Search workloads", "/", "search"),
     Entry("Edit", "reset_form", "Reset settings of the workload", "", "reset"),
     *_SCREEN_ENTRIES,
     Entry("View", "toggle_output", "Output", "Ctrl+J", "terminal", line_before=True),
     Entry("View", "pause_view", "Pause view", "Space", "pause"),
+    Entry("View", "fit", "Fit the whole run", "F", "grid", local=True),
     Entry("View", "theme:system", "Theme of the system", "", "theme", line_before=True, checkable=True),
     Entry("View", "theme:light", "Light theme", "", "theme", checkable=True),
     Entry("View", "theme:dark", "Dark theme", "", "theme", checkable=True),
@@ -63,8 +73,6 @@ ENTRIES = (
     Entry("Help", "about", "About StepScope", "", "info", line_before=True),
 )
 MENUS = ("File", "Edit", "View", "Run", "Analyze", "Window", "Help")
-# Keys that are letters belong to the screen whose name they carry; typing into a field never fires them.
-LIVE_ONLY = frozenset({"pause_view", "mark", "trace", "toggle_output"})
 
 
 def build(window: QMainWindow, perform: Callable[[str], None]) -> tuple[dict[str, QAction], dict[str, QMenu]]:
@@ -75,7 +83,9 @@ def build(window: QMainWindow, perform: Callable[[str], None]) -> tuple[dict[str
         action = QAction(entry.text, window)
         action.setData(entry)
         action.setCheckable(entry.checkable)
-        if entry.key:
+        if entry.local:
+            action.setText(f"{entry.text}\t{entry.key}")
+        elif entry.key:
             action.setShortcut(QKeySequence(entry.key))
             action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         action.triggered.connect(lambda _=False, name=entry.name: perform(name))

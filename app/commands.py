@@ -2,138 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QProcess, QUrl
-from PySide6.QtGui import QAction, QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QWidget
+from PySide6.QtWidgets import QMessageBox
 
-from app.settings import Settings
-from app.widgets.notice import Notice
-from profiler.paths import own_command, runs_dir
+from app.file_commands import FileCommands
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QMenu
-
-    from app.document import Document
-    from app.recorder import Recorder
     from app.widgets.palette import Palette
-    from app.widgets.status_bar import StatusBar
 
 TOUR = "input_starved"
 
 
-class Commands(QMainWindow):
+class Commands(FileCommands):
     """The slots behind the menus."""
 
-    settings: Settings
-    document: Document | None
-    recorder: Recorder | None
-    screens: dict[str, QWidget]
-    screen: str
-    status: StatusBar
-    notice: Notice
-    actions_by_name: dict[str, QAction]
-    menus: dict[str, QMenu]
-    launch_requested: Any
-    _helper: QProcess | None = None
     _palette: Palette | None = None
-
-    def show_screen(self, name: str) -> None:
-        raise NotImplementedError
-
-    @property
-    def recording(self) -> bool:
-        raise NotImplementedError
-
-    def perform(self, name: str) -> None:
-        raise NotImplementedError
-
-    def _update_actions(self) -> None:
-        raise NotImplementedError
-
-    def _restore_geometry(self) -> None:
-        raise NotImplementedError
-
-    # Files
-
-    def open_file(self) -> None:
-        """Ask for a run file and open it."""
-        start = self.settings.texts("recent")
-        folder = str(Path(start[0]).parent) if start else str(runs_dir())
-        name, _ = QFileDialog.getOpenFileName(self, "Open run file", folder, "Runs (*.stepscope);;All files (*)")
-        if name:
-            self.open_path(name)
-
-    def open_path(self, path: str) -> None:
-        """Open a run file and show it."""
-        if self.document is None:
-            return
-        if self.recording and self.recorder is not None and Path(path) != self.recorder.run_path:
-            self.tell("A recording is running. Stop it before opening another run", "warn")
-            return
-        self.notice.hide()
-        self.document.open(Path(path))
-        self.show_screen("live")
-
-    def open_runs_folder(self) -> None:
-        runs_dir().mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(runs_dir())))
-
-    def show_run_folder(self) -> None:
-        if self.document is not None and self.document.path is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.document.path.parent)))
-
-    def close_run(self) -> None:
-        if self.document is not None:
-            self.document.close()
-
-    def export_report(self) -> None:
-        """Write the open run's report beside it, in a process of its own."""
-        if self.document is None or self.document.path is None or self._helper is not None:
-            return
-        run = self.document.path
-        proposed = str(run.with_suffix(".html"))
-        name, _ = QFileDialog.getSaveFileName(self, "Export report", proposed, "HTML (*.html)")
-        if name:
-            self.write_report(run, Path(name))
-
-    def write_report(self, run: Path, target: Path) -> None:
-        """Start `stepscope report`; the notice tells how it ended."""
-        argv = own_command("report", str(run), "--format", "html", "-o", str(target))
-        process = QProcess(self)
-        process.finished.connect(lambda code, _status: self._report_written(code, target))
-        process.errorOccurred.connect(lambda error: self._helper_failed(error))
-        self._helper = process
-        self.tell(f"Writing {target.name}", "info")
-        process.start(argv[0], argv[1:])
-
-    def _report_written(self, code: int, target: Path) -> None:
-        process, self._helper = self._helper, None
-        if process is None:
-            return
-        error = process.readAllStandardError().data().decode(errors="replace").strip()
-        process.deleteLater()
-        if code == 0:
-            url = QUrl.fromLocalFile(str(target))
-            self.notice.show_text(f"Report written: {target}", "ok", "Open", lambda: QDesktopServices.openUrl(url))
-        else:
-            self.tell(error.splitlines()[-1] if error else f"The report ended with status {code}")
-
-    def _helper_failed(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart and self._helper is not None:
-            self.tell(f"Cannot start the report: {self._helper.errorString()}")
-            self._helper.deleteLater()
-            self._helper = None
-
-    def end_helpers(self) -> None:
-        """End the helper process, if one runs."""
-        if self._helper is not None:
-            self._helper.blockSignals(True)
-            self._helper.kill()
-            self._helper.waitForFinished(1000)
-            self._helper = None
 
     # Launch
 
@@ -214,14 +100,16 @@ class Commands(QMainWindow):
     def pause_view(self) -> None:
         self._live("toggle_pause")
 
+    def fit(self) -> None:
+        self._live("fit")
+
+    def copy_moment(self) -> None:
+        self._live("copy_moment")
+
     def toggle_output(self) -> None:
         self._live("toggle_output")
 
     # Window
-
-    def tell(self, text: str, tone: str = "err") -> None:
-        """Something the user must know, in a bar over the status bar, until it is closed."""
-        self.notice.show_text(text, tone)
 
     def show_palette(self) -> None:
         from app.widgets.palette import Palette
@@ -239,12 +127,28 @@ class Commands(QMainWindow):
         for name, action in self.actions_by_name.items():
             entry: Entry = action.data()
             if action.isEnabled() and name != "show_palette":
-                found.append(Choice("Commands", action.text().rstrip("…"), entry.menu, entry.icon or "right",
-                                    entry.key, lambda name=name: self.perform(name)))
+                found.append(
+                    Choice(
+                        "Commands",
+                        entry.text.rstrip("…"),
+                        entry.menu,
+                        entry.icon or "right",
+                        entry.key,
+                        partial(self.perform, name),
+                    )
+                )
         for path in self.settings.texts("recent"):
             if Path(path).is_file() and not self.recording:
-                found.append(Choice("Runs", Path(path).stem, str(Path(path).parent), "reports", "",
-                                    lambda path=path: self.open_path(path)))
+                found.append(
+                    Choice(
+                        "Runs",
+                        Path(path).stem,
+                        str(Path(path).parent),
+                        "reports",
+                        "",
+                        partial(self.open_path, path),
+                    )
+                )
         launch: Any = self.screens.get("launch")
         if launch is not None:
             found += launch.choices()

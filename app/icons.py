@@ -41,7 +41,7 @@ def pixmap(name: str, colour: str = "t2", size: int = 20, dpr: float = 1.0) -> Q
 
 
 def icon(name: str, colour: str = "t2", size: int = 16, disabled: str = "dis") -> QIcon:
-    """The icon for buttons and menus, crisp at every scale factor. See `tint` for one that follows the theme."""
+    """The icon for buttons and menus, at every screen's scale. See `tint` for one that follows the theme."""
     result = QIcon()
     for dpr in sorted({1.0, *(screen.devicePixelRatio() for screen in QGuiApplication.screens())}):
         result.addPixmap(pixmap(name, colour, size, dpr))

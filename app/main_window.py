@@ -65,7 +65,8 @@ class MainWindow(Commands):
         self.setCentralWidget(body)
         self.menuBar().setFixedHeight(MENU_BAR)
         self.palette_field = Button(
-            "Commands, runs, settings", kind="palette", icon="search", key="Ctrl+Shift+P")
+            "Commands, runs, settings", kind="palette", icon="search", key="Ctrl+Shift+P"
+        )
         self.palette_field.setFixedWidth(320)
         self.palette_field.setAccessibleName("Command palette")
         corner = self._corner = QWidget(self.menuBar())  # the menu bar does not keep it alive
@@ -203,11 +204,21 @@ class MainWindow(Commands):
         recording, live = self.recording, self.current == "live"
         has_run = self.document is not None and self.document.path is not None
         for name, enabled in {
-            "stop": recording, "mark": recording and live, "trace": recording and live,
-            "pause_view": live and has_run, "toggle_output": live, "close_run": has_run and not recording,
-            "export_report": has_run and not recording, "show_run_folder": has_run,
-            "watch": not recording, "start_tour": not recording, "run": self._can_run(),
-            "search_workloads": self.current == "launch", "reset_form": self.current == "launch",
+            "stop": recording,
+            "mark": recording and live,
+            "trace": recording and live,
+            "pause_view": live and has_run,
+            "toggle_output": live,
+            "fit": live and has_run,
+            "copy_moment": live and has_run,
+            "close_run": has_run and not recording,
+            "export_report": has_run and not recording,
+            "show_run_folder": has_run,
+            "watch": not recording,
+            "start_tour": not recording,
+            "run": self._can_run(),
+            "search_workloads": self.current == "launch",
+            "reset_form": self.current == "launch",
             "copy_command": "launch" in self.screens,
         }.items():
             self.actions_by_name[name].setEnabled(enabled)
@@ -241,7 +252,9 @@ class MainWindow(Commands):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.palette_field.setFixedWidth(320 if self.width() >= 1100 else 200)
+        wide = self.width() >= 1100
+        self.palette_field.setFixedWidth(320 if wide else 208)
+        self.palette_field.setText("Commands, runs, settings" if wide else "Commands")
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if event.mimeData().hasUrls():

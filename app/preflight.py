@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from time import monotonic
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from profiler.paths import own_command
+from profiler.units import format_gib
 
 STATES = ("ok", "warning", "error", "absent")
 
@@ -31,10 +33,23 @@ def parse(text: bytes | str) -> list[Check]:
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise ValueError("no rows")
     return [
-        Check(str(row.get("name", "")), str(row.get("state", "error")), str(row.get("text", "")),
-              str(row.get("hint") or ""))
+        Check(
+            str(row.get("name", "")),
+            str(row.get("state", "error")),
+            str(row.get("text", "")),
+            str(row.get("hint") or ""),
+        )
         for row in value
     ]
+
+
+def host() -> str:
+    """The machine without a GPU: cores and memory."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = ""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = f"{format_gib(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))}, "
+    return f"{cores} core{'' if cores == 1 else 's'}, {memory}no GPU"
 
 
 class Preflight(QObject):
@@ -59,7 +74,7 @@ class Preflight(QObject):
         if self._process is not None:
             return
         process = QProcess(self)
-        process.finished.connect(lambda _code, _status: self._answered())
+        process.finished.connect(self._answered)
         process.errorOccurred.connect(self._failed)
         self._process = process
         process.start(self._command[0], self._command[1:])
@@ -73,12 +88,12 @@ class Preflight(QObject):
             process.kill()
             process.waitForFinished(1000)
 
-    def _answered(self) -> None:
+    def _answered(self, _code: int, _status: QProcess.ExitStatus) -> None:
         process, self._process = self._process, None
         if process is None:
             return
-        output = process.readAllStandardOutput().data()
-        complaint = process.readAllStandardError().data().decode(errors="replace").strip().splitlines()
+        output = bytes(process.readAllStandardOutput().data())
+        complaint = bytes(process.readAllStandardError().data()).decode(errors="replace").strip().splitlines()
         process.deleteLater()
         try:
             self.checks, self.error = parse(output), ""

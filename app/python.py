@@ -1,4 +1,4 @@
-"""Pythons on this machine, and whether they have torch. Asked in processes of their own, never imported here."""
+"""Pythons on this machine, and whether they have torch. Each is asked in a process of its own."""
 
 from __future__ import annotations
 
@@ -41,9 +41,14 @@ def candidates(cwd: str, environment: Mapping[str, str] | None = None) -> list[s
     env = os.environ if environment is None else environment
     folder = Path(cwd).expanduser() if cwd else Path.cwd()
     places: list[str | None] = [str(folder / name / _BIN / _EXE) for name in (".venv", "venv", "env")]
-    places += [str(Path(env[name]) / _BIN / _EXE) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if env.get(name)]
-    places += [sys.executable, shutil.which("python3", path=env.get("PATH")),
-               shutil.which("python", path=env.get("PATH"))]
+    places += [
+        str(Path(env[name]) / _BIN / _EXE) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if env.get(name)
+    ]
+    places += [
+        sys.executable,
+        shutil.which("python3", path=env.get("PATH")),
+        shutil.which("python", path=env.get("PATH")),
+    ]
     found: dict[str, str] = {}
     for place in places:
         if place and Path(place).is_file():
@@ -62,6 +67,7 @@ class Pythons(QObject):
         self.found: dict[str, Python] = {}
         self._waiting: list[str] = []
         self._process: QProcess | None = None
+        self._asked = ""
 
     def ask(self, paths: Iterable[str]) -> None:
         """Learn about these, the first first; known ones are not asked again."""
@@ -92,16 +98,16 @@ class Pythons(QObject):
             return
         process = QProcess(self)
         process.setWorkingDirectory(tempfile.gettempdir())  # a user's json.py must not be what answers
-        process.finished.connect(lambda code, _status: self._answered(path, code))
-        process.errorOccurred.connect(lambda error: self._failed(path, error))
-        self._process = process
+        process.finished.connect(self._answered)
+        process.errorOccurred.connect(self._failed)
+        self._process, self._asked = process, path
         process.start(program, ["-c", _ASK])
 
-    def _answered(self, path: str, code: int) -> None:
-        process, self._process = self._process, None
+    def _answered(self, code: int, _status: QProcess.ExitStatus) -> None:
+        path, process, self._process = self._asked, self._process, None
         if process is None:
             return
-        text = process.readAllStandardOutput().data()
+        text = bytes(process.readAllStandardOutput().data())
         process.deleteLater()
         try:
             answer = json.loads(text)
@@ -109,11 +115,11 @@ class Pythons(QObject):
         except (ValueError, KeyError, TypeError):
             self._tell(Python(path, error=f"{Path(path).name} is no Python that answers (status {code})"))
 
-    def _failed(self, path: str, error: QProcess.ProcessError) -> None:
+    def _failed(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:
             self._process.deleteLater()
             self._process = None
-            self._tell(Python(path, error=f"{path} cannot be started"))
+            self._tell(Python(self._asked, error=f"{self._asked} cannot be started"))
 
     def _tell(self, python: Python) -> None:
         self.found[python.path] = python

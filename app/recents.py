@@ -65,10 +65,15 @@ def read_one(path: Path) -> Recent | None:
         workload = meta.get("workload") or {}
         command = [str(word) for word in meta.get("command") or ()]
         return Recent(
-            path, str(meta.get("name") or path.stem), datetime.fromtimestamp(run.start_ns / 1e9),
+            path,
+            str(meta.get("name") or path.stem),
+            datetime.fromtimestamp(run.start_ns / 1e9),
             stat.st_size,
-            str(workload.get("name") or ""), _capture(command), max(0.0, (run.end_ns - run.start_ns) / 1e9),
-            _step_ms(run), run.state == "recording",
+            str(workload.get("name") or ""),
+            _capture(command),
+            max(0.0, (run.end_ns - run.start_ns) / 1e9),
+            _step_ms(run),
+            run.state == "recording",
         )
     except (ProfilerError, OSError, ValueError, KeyError):
         return None

@@ -35,7 +35,9 @@ class Script:
             words = self.words()
         except ValueError:
             return True
-        return not words or _names_python(words[0]) or words[0].endswith(".py") or bool(self._beside(words[0]))
+        return (
+            not words or _names_python(words[0]) or words[0].endswith(".py") or bool(self._beside(words[0]))
+        )
 
     def argv(self) -> tuple[str, ...]:
         """What to record: `python` and scripts get the chosen interpreter, its tools come from beside it."""

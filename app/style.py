@@ -55,7 +55,8 @@ def _surfaces(t: Tokens) -> str:
         for name in ("chrome", "base", "raised", "inset", "hover", "sel", "line", "warntint", "errtint")
     ]
     rules.append(f"""
-QToolTip {{ background: {t.raised}; color: {t.t1}; border: 1px solid {t.line2}; padding: 4px 6px; font-size: 12px; }}
+QToolTip {{ background: {t.raised}; color: {t.t1}; border: 1px solid {t.line2}; padding: 4px 6px;
+  font-size: 12px; }}
 QFrame[surface="popup"] {{ background: {t.raised}; border: 1px solid {t.line2}; border-radius: 6px; }}
 QSplitter::handle {{ background: {t.line}; }}
 QScrollArea, QStackedWidget {{ border: 0; background: transparent; }}
@@ -86,8 +87,8 @@ QPushButton[kind="link"]:hover {{ background: transparent; text-decoration: unde
 QPushButton[kind="link"]:focus {{ border-color: {t.acc}; padding: 0 2px; min-height: 16px; }}
 QPushButton[big="true"] {{ min-height: 38px; font-size: 13px; }}
 QPushButton[big="true"]:focus {{ min-height: 36px; }}
-QPushButton[kind="segment"] {{ border: 1px solid {t.ctl}; border-left-width: 0; border-radius: 0; color: {t.t2};
-  padding: 0 11px; background: {t.inset}; font-weight: 400; }}
+QPushButton[kind="segment"] {{ border: 1px solid {t.ctl}; border-left-width: 0; border-radius: 0;
+  color: {t.t2}; padding: 0 11px; background: {t.inset}; font-weight: 400; }}
 QPushButton[kind="segment"]:hover {{ background: {t.hover}; }}
 QPushButton[kind="segment"]:checked {{ background: {t.sel}; color: {t.t1}; font-weight: 500; }}
 QPushButton[kind="segment"]:disabled {{ color: {t.dis}; border-color: {t.line2}; }}
@@ -106,8 +107,9 @@ def _fields(t: Tokens) -> str:
         return ", ".join(f"{field}{suffix}" for field in fields.split(", "))
 
     return f"""
-{fields} {{ background: {t.inset}; color: {t.t1}; border: 1px solid {t.ctl}; border-radius: 4px; padding: 0 7px;
-  min-height: 26px; font-size: 12px; selection-background-color: {t.accfill}; selection-color: #FFFFFF; }}
+{fields} {{ background: {t.inset}; color: {t.t1}; border: 1px solid {t.ctl}; border-radius: 4px;
+  padding: 0 7px; min-height: 26px; font-size: 12px; selection-background-color: {t.accfill};
+  selection-color: #FFFFFF; }}
 {each(":disabled")} {{ border-color: {t.line2}; color: {t.dis}; background: {t.raised}; }}
 {each('[state="warning"]')} {{ border: 1px solid {t.warn}; }}
 {each('[state="error"]')} {{ border: 2px solid {t.err}; padding: 0 6px; min-height: 24px; }}
@@ -122,7 +124,8 @@ QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: 0; backgro
   subcontrol-origin: border; }}
 QAbstractSpinBox::up-button {{ subcontrol-position: top right; margin: 3px 2px 0 0; height: 11px; }}
 QAbstractSpinBox::down-button {{ subcontrol-position: bottom right; margin: 0 2px 3px 0; height: 11px; }}
-QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ background: {t.hover}; border-radius: 2px; }}
+QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ background: {t.hover};
+  border-radius: 2px; }}
 QAbstractSpinBox::up-arrow {{ image: {_asset(f"control_up_{theme}")}; width: 10px; height: 10px; }}
 QAbstractSpinBox::down-arrow {{ image: {_asset(f"control_down_{theme}")}; width: 10px; height: 10px; }}
 QAbstractSpinBox::up-arrow:disabled {{ image: {_asset(f"control_up_off_{theme}")}; }}
@@ -152,19 +155,21 @@ QCheckBox::indicator:focus {{ border: 2px solid {t.acc}; width: 12px; height: 12
 
 def _bars(t: Tokens) -> str:
     return f"""
-QMenuBar {{ background: {t.chrome}; color: {t.t1}; border-bottom: 1px solid {t.line}; font-size: 12px; padding: 0 8px; }}
+QMenuBar {{ background: {t.chrome}; color: {t.t1}; border-bottom: 1px solid {t.line}; font-size: 12px;
+  padding: 0 8px; }}
 QMenuBar::item {{ background: transparent; padding: 8px 10px; margin: 0; }}
 QMenuBar::item:selected {{ background: {t.hover}; }}
 QMenuBar::item:pressed {{ background: {t.sel}; }}
-QMenu {{ background: {t.raised}; color: {t.t1}; border: 1px solid {t.line2}; padding: 4px 0; font-size: 12px; }}
+QMenu {{ background: {t.raised}; color: {t.t1}; border: 1px solid {t.line2}; padding: 4px 0;
+  font-size: 12px; }}
 QMenu::item {{ padding: 6px 28px 6px 28px; background: transparent; }}
 QMenu::item:selected {{ background: {t.sel}; }}
 QMenu::item:disabled {{ color: {t.dis}; }}
 QMenu::separator {{ height: 1px; background: {t.line}; margin: 4px 0; }}
 QMenu::indicator {{ width: 12px; height: 12px; margin-left: 9px; }}
 QMenu::indicator:checked {{ image: {_asset(f"control_check_on_{'dark' if t.dark else 'light'}")}; }}
-QPushButton[kind="palette"] {{ background: {t.inset if t.dark else t.raised}; border: 1px solid {t.line2}; color: {t.t3};
-  text-align: left; min-height: 22px; padding: 0 8px; font-weight: 400; }}
+QPushButton[kind="palette"] {{ background: {t.inset if t.dark else t.raised}; border: 1px solid {t.line2};
+  color: {t.t3}; text-align: left; min-height: 22px; padding: 0 8px; font-weight: 400; }}
 QPushButton[kind="palette"]:focus {{ border: 2px solid {t.acc}; padding: 0 7px; min-height: 20px; }}
 QScrollBar:vertical {{ background: transparent; width: 10px; margin: 0; }}
 QScrollBar:horizontal {{ background: transparent; height: 10px; margin: 0; }}
@@ -189,13 +194,15 @@ QDockWidget::title {{ background: {t.raised}; padding: 8px 16px; }}"""
 
 
 def _chips(t: Tokens) -> str:
-    rules = [f"""
+    rules = [
+        f"""
 QLabel[chip="plain"] {{ border: 1px solid {t.line2}; border-radius: 4px; color: {t.t2}; font-size: 11px;
   padding: 0 6px; min-height: 18px; max-height: 18px; }}
-QLabel[chip="tag"] {{ background: {t.hover}; border-radius: 3px; color: {t.t2}; font-size: 11px; padding: 0 5px;
-  min-height: 16px; max-height: 16px; }}
-QLabel[chip="key"] {{ border: 1px solid {t.line2}; border-radius: 3px; color: {t.t3}; font-size: 11px; padding: 0 4px;
-  min-height: 16px; max-height: 16px; }}"""]
+QLabel[chip="tag"] {{ background: {t.hover}; border-radius: 3px; color: {t.t2}; font-size: 11px;
+  padding: 0 5px;  min-height: 16px; max-height: 16px; }}
+QLabel[chip="key"] {{ border: 1px solid {t.line2}; border-radius: 3px; color: {t.t3}; font-size: 11px;
+  padding: 0 4px;  min-height: 16px; max-height: 16px; }}"""
+    ]
     tints = (("ok", t.oktint), ("warn", t.warntint), ("err", t.errtint), ("acc", t.acctint))
     for tone, tint in tints:
         ink = getattr(t, tone)

@@ -77,12 +77,27 @@ def _palette(t: Tokens) -> QPalette:
     palette = QPalette()
     role = QPalette.ColorRole
     for where, colour in (
-        (role.Window, t.raised), (role.WindowText, t.t1), (role.Base, t.inset), (role.AlternateBase, t.base),
-        (role.Text, t.t1), (role.Button, t.raised), (role.ButtonText, t.t1), (role.BrightText, t.err),
-        (role.Highlight, t.sel), (role.HighlightedText, t.t1), (role.ToolTipBase, t.raised),
-        (role.ToolTipText, t.t1), (role.PlaceholderText, t.t3), (role.Link, t.acc), (role.LinkVisited, t.acc),
-        (role.Light, t.line2), (role.Midlight, t.line), (role.Mid, t.line2), (role.Dark, t.line),
-        (role.Shadow, t.line), (role.Accent, t.accfill),
+        (role.Window, t.raised),
+        (role.WindowText, t.t1),
+        (role.Base, t.inset),
+        (role.AlternateBase, t.base),
+        (role.Text, t.t1),
+        (role.Button, t.raised),
+        (role.ButtonText, t.t1),
+        (role.BrightText, t.err),
+        (role.Highlight, t.sel),
+        (role.HighlightedText, t.t1),
+        (role.ToolTipBase, t.raised),
+        (role.ToolTipText, t.t1),
+        (role.PlaceholderText, t.t3),
+        (role.Link, t.acc),
+        (role.LinkVisited, t.acc),
+        (role.Light, t.line2),
+        (role.Midlight, t.line),
+        (role.Mid, t.line2),
+        (role.Dark, t.line),
+        (role.Shadow, t.line),
+        (role.Accent, t.accfill),
     ):
         palette.setColor(where, QColor(colour))
     for where in (role.WindowText, role.Text, role.ButtonText):

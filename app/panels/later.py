@@ -14,44 +14,80 @@ if TYPE_CHECKING:
 
 def make(name: str, window: MainWindow) -> QWidget:
     """The empty state of a screen."""
-    return {"diagnose": _diagnose, "timeline": _timeline, "compare": _compare, "reports": _reports}[name](window)
+    return {"diagnose": _diagnose, "timeline": _timeline, "compare": _compare, "reports": _reports}[name](
+        window
+    )
 
 
 def _tour(window: MainWindow, primary: bool = False) -> Way:
-    return Way("bolt", "Take the sixty-second tour", "A training loop with a slow loader, which needs no GPU.",
-               "Start tour", window.start_tour, primary=primary)
+    return Way(
+        "bolt",
+        "Take the sixty-second tour",
+        "A training loop with a slow loader, which needs no GPU.",
+        "Start tour",
+        window.start_tour,
+        primary=primary,
+    )
 
 
 def _live(window: MainWindow, primary: bool = True) -> Way:
-    return Way("live", "Read the verdict on Live", "The stages of a step in milliseconds, what holds them back, and "
-               "the setting to try first.", "Show Live", lambda: window.show_screen("live"), "Ctrl+2", primary=primary)
+    return Way(
+        "live",
+        "Read the verdict on Live",
+        "The stages of a step in milliseconds, what holds them back, and the setting to try first.",
+        "Show Live",
+        lambda: window.show_screen("live"),
+        "Ctrl+2",
+        primary=primary,
+    )
 
 
 def _open(window: MainWindow) -> Way:
-    return Way("folder", "Open a run file", "A finished run, or one that is still being recorded.", "Open",
-               window.open_file, "Ctrl+O")
+    return Way(
+        "folder",
+        "Open a run file",
+        "A finished run, or one that is still being recorded.",
+        "Open",
+        window.open_file,
+        "Ctrl+O",
+    )
 
 
 def _diagnose(window: MainWindow) -> EmptyState:
     return EmptyState(
         "No findings on this screen yet",
-        "Findings with evidence and counter-evidence are not drawn in this version. The verdict is: on Live, in the "
-        "report, and in the terminal, where verify tests its suggestion by paired runs.",
+        "Findings with evidence and counter-evidence are not drawn in this version. The verdict is: on Live, "
+        "in the report, and in the terminal, where verify tests its suggestion by paired runs.",
         (_live(window), _open(window), _tour(window)),
-        screen="Diagnose", note="not in this version", command="stepscope verify RUN.stepscope",
-        frame=(("Findings", 280), ("Evidence", 220), ("One step", 220), ("Ceilings", 200)))
+        screen="Diagnose",
+        note="not in this version",
+        command="stepscope verify RUN.stepscope",
+        frame=(("Findings", 280), ("Evidence", 220), ("One step", 220), ("Ceilings", 200)),
+    )
 
 
 def _timeline(window: MainWindow) -> EmptyState:
     return EmptyState(
         "No timeline yet",
-        "Traces are recorded into the run file, but this version does not draw their lanes. Record one now and it "
-        "is there to be read later.",
-        (Way("camera", "Record with a trace", "Choose a workload or your script, and Light and one trace under "
-             "Capture.", "Choose", lambda: window.show_screen("launch"), "Ctrl+1", primary=True),
-         _live(window, primary=False), _open(window)),
-        screen="Timeline", note="not in this version",
-        frame=(("CPU", 260), ("GPU compute", 260), ("GPU copies", 160), ("Counters", 240)))
+        "Traces are recorded into the run file, but this version does not draw their lanes. Record one now "
+        "and it is there to be read later.",
+        (
+            Way(
+                "camera",
+                "Record with a trace",
+                "Choose a workload or your script, and Light and one trace under Capture.",
+                "Choose",
+                lambda: window.show_screen("launch"),
+                "Ctrl+1",
+                primary=True,
+            ),
+            _live(window, primary=False),
+            _open(window),
+        ),
+        screen="Timeline",
+        note="not in this version",
+        frame=(("CPU", 260), ("GPU compute", 260), ("GPU copies", 160), ("Counters", 240)),
+    )
 
 
 def _compare(window: MainWindow) -> EmptyState:
@@ -60,8 +96,11 @@ def _compare(window: MainWindow) -> EmptyState:
         "Runs side by side, with intervals, are not drawn in this version. Verify compares a run with its "
         "suggested setting in alternating pairs, in the terminal.",
         (_tour(window, primary=True), _open(window)),
-        screen="Compare", note="not in this version", command="stepscope verify RUN.stepscope",
-        frame=(("Runs", 300), ("Ratio to the reference", 320), ("Stage differences", 300)))
+        screen="Compare",
+        note="not in this version",
+        command="stepscope verify RUN.stepscope",
+        frame=(("Runs", 300), ("Ratio to the reference", 320), ("Stage differences", 300)),
+    )
 
 
 def _reports(window: MainWindow) -> EmptyState:
@@ -73,12 +112,29 @@ def _reports(window: MainWindow) -> EmptyState:
 
     return EmptyState(
         "No list of reports yet",
-        "The list of runs and the preview are not drawn in this version. The report of the open run is: one HTML "
-        "file with charts, verdict, settings and machine.",
-        (Way("export", "Export the report of the open run", "One file that opens in any browser, without a network.",
-             "Export", export, "Ctrl+Shift+E", primary=True),
-         _open(window),
-         Way("database", "Show the folder of runs", "Every run is one file, and can be copied like one.", "Show folder",
-             window.open_runs_folder)),
-        screen="Reports", note="not in this version", command="stepscope report RUN.stepscope",
-        frame=(("Runs", 420), ("Preview", 420)))
+        "The list of runs and the preview are not drawn in this version. The report of the open run is: one "
+        "HTML file with charts, verdict, settings and machine.",
+        (
+            Way(
+                "export",
+                "Export the report of the open run",
+                "One file that opens in any browser, without a network.",
+                "Export",
+                export,
+                "Ctrl+Shift+E",
+                primary=True,
+            ),
+            _open(window),
+            Way(
+                "database",
+                "Show the folder of runs",
+                "Every run is one file, and can be copied like one.",
+                "Show folder",
+                window.open_runs_folder,
+            ),
+        ),
+        screen="Reports",
+        note="not in this version",
+        command="stepscope report RUN.stepscope",
+        frame=(("Runs", 420), ("Preview", 420)),
+    )

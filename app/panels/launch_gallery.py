@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QAction, QMouseEvent, QPainter, QPen, QResizeEvent, QStandardItem, QStandardItemModel
+from PySide6.QtGui import (
+    QAction,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPen,
+    QResizeEvent,
+    QStandardItem,
+    QStandardItemModel,
+)
 from PySide6.QtWidgets import (
     QFrame,
     QLineEdit,
@@ -46,8 +55,8 @@ class _Delegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        entry, area = index.data(_DATA), QRect(option.rect)  # type: ignore[attr-defined]
-        state = option.state  # type: ignore[attr-defined]
+        entry, area = index.data(_DATA), QRect(option.rect)
+        state = option.state
         chosen = bool(state & QStyle.StateFlag.State_Selected) and isinstance(entry, _Entry)
         if chosen:
             painter.fillRect(area, theme.colour("sel"))
@@ -79,7 +88,9 @@ class _Delegate(QStyledItemDelegate):
     def _entry(self, painter: QPainter, area: QRect, entry: _Entry, chosen: bool) -> None:
         dpr = painter.device().devicePixelRatioF()
         name = entry.info.icon if (icons.FOLDER / f"{entry.info.icon}.svg").exists() else "launch"
-        painter.drawPixmap(area.x() + 16, area.y() + 14, icons.pixmap(name, "acc" if chosen else "t2", 20, dpr))
+        painter.drawPixmap(
+            area.x() + 16, area.y() + 14, icons.pixmap(name, "acc" if chosen else "t2", 20, dpr)
+        )
         right = area.right() - 16
         if entry.tag:
             right = self._tag(painter, area, right, entry.tag)
@@ -109,9 +120,20 @@ class _Delegate(QStyledItemDelegate):
 
 
 class _List(QListView):
-    """Click or Enter on a group folds it; arrows go over workloads."""
+    """A click on a group folds it, as Left does on one of its workloads; arrows go over workloads."""
 
     folded = Signal(object)
+    unfold_wanted = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        row = self.currentIndex().row()
+        if event.key() == Qt.Key.Key_Left and row > 0:
+            above = (self.model().index(i, 0).data(_DATA) for i in range(row, -1, -1))
+            self.folded.emit(next(entry for entry in above if isinstance(entry, _Group)))
+        elif event.key() == Qt.Key.Key_Right:
+            self.unfold_wanted.emit()
+        else:
+            super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         group = self.indexAt(event.position().toPoint()).data(_DATA)
@@ -126,9 +148,12 @@ class Gallery(Surface):
 
     chosen = Signal(str)
 
-    def __init__(self, infos: Sequence[WorkloadInfo], last_used: str = "", parent: QWidget | None = None) -> None:
+    def __init__(
+        self, infos: Sequence[WorkloadInfo], last_used: str = "", parent: QWidget | None = None
+    ) -> None:
         super().__init__("raised", parent=parent)
         self._infos, self._last, self._tag = list(infos), last_used, ""
+        self._quiet = False  # while the list is changed by us
         self._groups: dict[str, _Group] = {}
         self.field = QLineEdit()
         self.field.setPlaceholderText(f"Search {len(self._infos)} workloads")
@@ -157,20 +182,20 @@ class Gallery(Surface):
         self.list.selectionModel().currentChanged.connect(self._on_current)
         self.list.clicked.connect(self._on_current)
         self.list.folded.connect(self._fold)
+        self.list.unfold_wanted.connect(self._unfold)
         self.box.addWidget(self.list, 1)
         self._fill()
 
     def choose(self, name: str | None) -> None:
         """Mark a workload without telling; None marks none."""
-        self.list.selectionModel().blockSignals(True)
+        self._quiet = True
         self.list.clearSelection()
         self.list.setCurrentIndex(QModelIndex())
         for i in range(self._model.rowCount()):
             entry = self._model.index(i, 0).data(_DATA)
             if isinstance(entry, _Entry) and entry.info.name == name:
                 self.list.setCurrentIndex(self._model.index(i, 0))
-        self.list.selectionModel().blockSignals(False)
-        self.list.viewport().update()
+        self._quiet = False
 
     def current(self) -> str | None:
         entry = self.list.currentIndex().data(_DATA)
@@ -191,7 +216,7 @@ class Gallery(Surface):
         return (not self._tag or self._tag in info.tags) and all(word in words for word in typed.split())
 
     def _fill(self, _typed: str = "") -> None:
-        chosen = self.current()
+        chosen, self._quiet = self.current(), True
         self._model.clear()
         shown: dict[str, list[WorkloadInfo]] = {}
         for info in filter(self._fits, self._infos):
@@ -199,7 +224,7 @@ class Gallery(Surface):
         for title, members in shown.items():
             group = self._groups.setdefault(title, _Group(title, 0))
             group.count = len(members)
-            self._add(group, title, Qt.ItemFlag.ItemIsEnabled)
+            self._add(group, title, Qt.ItemFlag.NoItemFlags)
             for info in members if group.open else ():
                 tag = "last used" if info.name == self._last else next(iter(info.tags), "")
                 flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
@@ -220,9 +245,14 @@ class Gallery(Surface):
         group.open = not group.open
         self._fill()
 
+    def _unfold(self) -> None:
+        for group in self._groups.values():
+            group.open = True
+        self._fill()
+
     def _on_current(self, index: QModelIndex, _before: object = None) -> None:
         entry = index.data(_DATA)
-        if isinstance(entry, _Entry):
+        if isinstance(entry, _Entry) and not self._quiet:
             self.chosen.emit(entry.info.name)
 
     def _ask_tag(self) -> None:
@@ -241,6 +271,6 @@ class Gallery(Surface):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.layout().activate()
+        self.box.activate()
         self._key.adjustSize()
         self._key.move(self.field.width() - self._key.width() - 8, (28 - self._key.height()) // 2)

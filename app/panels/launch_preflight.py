@@ -19,8 +19,12 @@ from app.widgets.basic import ElidedLabel, Hairline, PaneHeader, Surface, label,
 from app.widgets.button import Button, Segments
 from profiler.units import format_bytes, format_ms
 
-_ICONS = {"ok": ("check", "ok"), "warning": ("warning", "warn"), "error": ("error", "err"),
-          "absent": ("minus", "t3")}
+_ICONS = {
+    "ok": ("check", "ok"),
+    "warning": ("warning", "warn"),
+    "error": ("error", "err"),
+    "absent": ("minus", "t3"),
+}
 RATES = ((10.0, "10 Hz"), (50.0, "50"), (100.0, "100"))
 
 
@@ -61,7 +65,9 @@ class PreflightPane(QWidget):
 
     def _shown(self) -> Sequence[Check]:
         if self._preflight.error:
-            return [Check("Check", "error", self._preflight.error, "stepscope doctor in a terminal says more")]
+            return [
+                Check("Check", "error", self._preflight.error, "stepscope doctor in a terminal says more")
+            ]
         return self._preflight.checks
 
     def _row(self, check: Check) -> QWidget:
@@ -89,7 +95,13 @@ class PreflightPane(QWidget):
             self.header.note.setText("not checked yet")
         else:
             seconds = int(monotonic() - self._preflight.asked_at)
-            age = "just now" if seconds < 5 else f"{seconds} s ago" if seconds < 60 else f"{seconds // 60} min ago"
+            age = (
+                "just now"
+                if seconds < 5
+                else f"{seconds} s ago"
+                if seconds < 60
+                else f"{seconds // 60} min ago"
+            )
             self.header.note.setText(f"this machine, {age}")
 
 

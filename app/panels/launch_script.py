@@ -15,15 +15,25 @@ from app.python import Python, Pythons, candidates
 from app.script import Script
 from app.settings import Settings
 from app.spec import LaunchSpec
-from app.widgets.basic import Hairline, Surface, chip, label, restyle, row
+from app.widgets.basic import ElidedLabel, Hairline, Surface, chip, label, restyle, row
 from app.widgets.button import Button
 from app.widgets.fields import mark
 from app.widgets.form import Hint
 from profiler.catalog import Setting
 
 _ROWS = (
-    Setting("command", "str", "", "python train.py, train.py, torchrun train.py", "", "Command", None, None, (),
-            "Command"),
+    Setting(
+        "command",
+        "str",
+        "",
+        "python train.py, train.py, torchrun train.py",
+        "",
+        "Command",
+        None,
+        None,
+        (),
+        "Command",
+    ),
     Setting("arguments", "str", "", "added after the command", "", "Command", None, None, (), "Arguments"),
     Setting("cwd", "path", "", "where the command runs", "", "Command", None, None, (), "Working directory"),
     Setting("interpreter", "str", "", "", "", "Interpreter", None, None, (), "Python"),
@@ -36,16 +46,19 @@ class ScriptPage(Page):
     """The form of the user's own command."""
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__("My script", "any command, unchanged: its output and exit status stay its own", True, parent)
+        super().__init__(
+            "My script", "any command, unchanged: its output and exit status stay its own", True, parent
+        )
         self._settings = settings
         self.pythons = Pythons(self)
         self.pythons.known.connect(self._on_known)
         reset = Button("Reset", kind="flat", icon="reset")
         reset.clicked.connect(self.reset)
-        self.actions.addWidget(reset)
+        self.buttons.addWidget(reset)
         recent = settings.texts("launch/commands")
-        self.form.show_settings(_ROWS, {"command": [(c, c) for c in recent] or [("", "")],
-                                        "interpreter": [("", "")]})
+        self.form.show_settings(
+            _ROWS, {"command": [(c, c) for c in recent] or [("", "")], "interpreter": [("", "")]}
+        )
         for name in ("command", "arguments", "interpreter"):
             self.form.fields[name].setProperty("mono", "true")
         self.form.hints["interpreter"].link.connect(self._use)
@@ -54,11 +67,14 @@ class ScriptPage(Page):
         self._ask.setInterval(ASK_AFTER_MS)
         self._ask.timeout.connect(self._ask_pythons)
         self._errors: dict[str, str] = {}
-        self.form.set_values({
-            "command": recent[0] if recent else "", "arguments": str(settings.get("launch/arguments", "")),
-            "cwd": str(settings.get("launch/cwd", "") or Path.cwd()),
-            "interpreter": str(settings.get("launch/interpreter", "")),
-        })
+        self.form.set_values(
+            {
+                "command": recent[0] if recent else "",
+                "arguments": str(settings.get("launch/arguments", "")),
+                "cwd": str(settings.get("launch/cwd", "") or Path.cwd()),
+                "interpreter": str(settings.get("launch/interpreter", "")),
+            }
+        )
         self._check()
 
     def begin(self) -> None:
@@ -87,8 +103,15 @@ class ScriptPage(Page):
 
     def reset(self) -> None:
         best = self.pythons.best()
-        self.form.set_values({"command": "", "arguments": "", "cwd": str(Path.cwd()), "run_name": "",
-                              "interpreter": best.path if best else ""})
+        self.form.set_values(
+            {
+                "command": "",
+                "arguments": "",
+                "cwd": str(Path.cwd()),
+                "run_name": "",
+                "interpreter": best.path if best else "",
+            }
+        )
         self._on_changed("")
 
     def shut_down(self) -> None:
@@ -102,8 +125,9 @@ class ScriptPage(Page):
 
     def _ask_pythons(self) -> None:
         offered = candidates(self.form.values()["cwd"])
-        self.pythons.ask([str(Path(self.script().interpreter).expanduser()) if self.script().interpreter else "",
-                          *offered])
+        self.pythons.ask(
+            [str(Path(self.script().interpreter).expanduser()) if self.script().interpreter else "", *offered]
+        )
 
     def _on_known(self, _python: Python) -> None:
         field: Any = self.form.fields["interpreter"]
@@ -119,7 +143,7 @@ class ScriptPage(Page):
         self.edited.emit()
 
     def _use(self, path: str) -> None:
-        self.form.fields["interpreter"].set_value(path)
+        self.form.set_values({"interpreter": path})
         self._on_changed("interpreter")
 
     def interpreter_state(self) -> tuple[str, str]:
@@ -144,7 +168,8 @@ class ScriptPage(Page):
     def _remedy(self, best: Python | None) -> str:
         if best is None:
             return ""
-        return f' <a href="{best.path}" style="text-decoration: none">Use {short(best.path)}</a> (torch {best.torch})'
+        link = f'<a href="{best.path}" style="text-decoration: none">Use {short(best.path)}</a>'
+        return f" {link} (torch {best.torch})"
 
     def _check(self) -> None:
         state, sentence = self.interpreter_state()
@@ -185,10 +210,19 @@ class ScriptStrip(Surface):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("raised", parent=parent)
         self.box.addWidget(Hairline())
-        head = row(IconLabel("terminal", "t1", 16), label("My script", "title"),
-                   label("any command, unchanged", "hint"), None, chip("Ctrl+E", "key"), margins=(16, 8, 16, 4))
+        note = ElidedLabel("any command, unchanged", "hint")
+        head = row(
+            IconLabel("terminal", "t1", 16),
+            label("My script", "title"),
+            note,
+            chip("Ctrl+E", "key"),
+            margins=(16, 8, 16, 4),
+        )
+        head.setStretch(2, 1)
         self.box.addLayout(head)
-        self.command, self.python, self.folder = (self._field(name) for name in ("Command", "Python", "Folder"))
+        self.command, self.python, self.folder = (
+            self._field(name) for name in ("Command", "Python", "Folder")
+        )
         self.command.setPlaceholderText("python train.py")
         self.box.addLayout(row(self.command, margins=(16, 0, 16, 8)))
         self.box.addLayout(row(self.python, self.folder, margins=(16, 0, 16, 8)))

@@ -12,8 +12,18 @@ from app.spec import LaunchSpec
 from profiler.catalog import Setting
 
 _ROWS = (
-    Setting("pid", "str", "", "empty: the whole machine, until you stop it", "", "What to watch", None, None, (),
-            "Process id"),
+    Setting(
+        "pid",
+        "str",
+        "",
+        "empty: the whole machine, until you stop it",
+        "",
+        "What to watch",
+        None,
+        None,
+        (),
+        "Process id",
+    ),
     Setting("run_name", "str", "", "what the run is called in lists", "", "Run", None, None, (), "Name"),
 )
 
@@ -22,7 +32,9 @@ class WatchPage(Page):
     """GPU and host signals without starting anything; stages need the probe, which enters at a start."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Watch only", "GPU and host signals of what runs already; no steps, no verdict", parent=parent)
+        super().__init__(
+            "Watch only", "GPU and host signals of what runs already; no steps, no verdict", parent=parent
+        )
         self.form.show_settings(_ROWS)
 
     def reason(self) -> tuple[str, str]:

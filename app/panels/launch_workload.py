@@ -45,10 +45,10 @@ class Page(Surface):
         names.addWidget(self.title)
         names.addWidget(self.text)
         names.addStretch(1)
-        self.actions: QHBoxLayout = row(spacing=8)
+        self.buttons: QHBoxLayout = row(spacing=8)
         line = row(spacing=8, margins=(24, 0, 16, 0))
         line.addLayout(names, 1)
-        line.addLayout(self.actions)
+        line.addLayout(self.buttons)
         self.box.addWidget(strip(line, SCREEN_HEADING))
         self.form = Form(below)
         scroll = QScrollArea()
@@ -95,8 +95,8 @@ class WorkloadPage(Page):
         self.presets.changed.connect(self._on_preset)
         reset = Button("Reset", kind="flat", icon="reset")
         reset.clicked.connect(self.reset)
-        self.actions.addWidget(self.presets)
-        self.actions.addWidget(reset)
+        self.buttons.addWidget(self.presets)
+        self.buttons.addWidget(reset)
 
     def show_workload(self, info: WorkloadInfo, values: Mapping[str, Any] | None = None) -> None:
         """The form of a workload, with what was entered before, else its typical size."""
@@ -108,7 +108,9 @@ class WorkloadPage(Page):
         rows: list[Setting] = [_row(NAME, "str", "what the run is called in lists", "Name", "Run")]
         rows += info.settings
         if info.data:
-            rows.append(_row(DATA, "path", f"{info.data}; empty: made once and kept", "Own data", "Model and data"))
+            rows.append(
+                _row(DATA, "path", f"{info.data}; empty: made once and kept", "Own data", "Model and data")
+            )
         order = {group: i for i, group in enumerate(catalog.GROUPS)}
         settings = sorted(rows, key=lambda s: order.get(s.group, len(order)))
         self.form.show_settings(settings, {"device": self._devices()})
@@ -139,15 +141,20 @@ class WorkloadPage(Page):
         """Those that differ from the workload's own."""
         if self.info is None:
             return {}
-        return {name: value for name, value in self.settings().items()
-                if value != self.info.setting(name).default}
+        return {
+            name: value for name, value in self.settings().items() if value != self.info.setting(name).default
+        }
 
     def spec(self) -> LaunchSpec:
         assert self.info is not None
         values = self.form.values()
         data = values.get(DATA)
-        return LaunchSpec(name=values.get(NAME) or "", workload=self.info.name, settings=self.changed_settings(),
-                          data=Path(data).expanduser() if data else None)
+        return LaunchSpec(
+            name=values.get(NAME) or "",
+            workload=self.info.name,
+            settings=self.changed_settings(),
+            data=Path(data).expanduser() if data else None,
+        )
 
     def reason(self) -> tuple[str, str]:
         name = next(iter(self._errors), "")
@@ -179,7 +186,9 @@ class WorkloadPage(Page):
             errors = {**catalog.check(self.info, values), **self._data_errors()}
         self._errors = errors
         self.form.show_hints(errors=errors, warnings=catalog.advise(self.info, values), off=off, notes={})
-        matching = (name for name, _ in _PRESETS[:3] if name in self.info.sizes and values == self._preset(name))
+        matching = (
+            name for name, _ in _PRESETS[:3] if name in self.info.sizes and values == self._preset(name)
+        )
         self.presets.set_value(next(matching, CUSTOM) if not errors else CUSTOM)
 
     def _data_errors(self) -> dict[str, str]:

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from app.main_window import MainWindow
 
 FRAME = (
-    ("Step time", 184), ("GPU activity", 136), ("GPU memory", 92), ("Power", 80), ("SM clock", 72),
-    ("PCIe", 76), ("CPU cores", 124),
+    ("Step time", 184),
+    ("GPU activity", 136),
+    ("GPU memory", 92),
+    ("Power", 80),
+    ("SM clock", 72),
+    ("PCIe", 76),
+    ("CPU cores", 124),
 )
 
 
@@ -42,22 +47,51 @@ class LiveScreen(QStackedWidget):
         window, count = self._window, len(workloads())
         key = {name: action.data().key for name, action in window.actions_by_name.items()}
         empty = EmptyState(
-            "No run yet", "Live shows where each step spends its time while it runs. Start something, or open a file.",
+            "No run yet",
+            "Live shows where each step spends its time while it runs. Start something, or open a file.",
             (
-                Way("bolt", "Take the sixty-second tour", "A training loop with a slow loader: read the verdict and "
-                    "what to try. No GPU needed.", "Start tour", window.start_tour, primary=True),
-                Way("launch", "Run a workload", f"{count} workloads by task, each in a size that takes seconds.",
-                    "Choose", lambda: window.show_screen("launch"), key["show:launch"]),
-                Way("terminal", "Record my script", "python or torchrun, unchanged. Its output and exit status stay "
-                    "its own.", "Enter command", window.show_script, key["show_script"]),
-                Way("folder", "Open a run file", "A finished run, or one that is still being recorded. Or drop a file "
-                    "anywhere in this window.", "Open", window.open_file, key["open_file"]),
+                Way(
+                    "bolt",
+                    "Take the sixty-second tour",
+                    "A training loop with a slow loader: read the verdict and what to try. No GPU needed.",
+                    "Start tour",
+                    window.start_tour,
+                    primary=True,
+                ),
+                Way(
+                    "launch",
+                    "Run a workload",
+                    f"{count} workloads by task, each in a size that takes seconds.",
+                    "Choose",
+                    lambda: window.show_screen("launch"),
+                    key["show:launch"],
+                ),
+                Way(
+                    "terminal",
+                    "Record my script",
+                    "python or torchrun, unchanged. Its output and exit status stay its own.",
+                    "Enter command",
+                    window.show_script,
+                    key["show_script"],
+                ),
+                Way(
+                    "folder",
+                    "Open a run file",
+                    "A finished run, or one that is still being recorded. Or drop a file "
+                    "anywhere in this window.",
+                    "Open",
+                    window.open_file,
+                    key["open_file"],
+                ),
             ),
-            screen="Live", note="nothing is recording", frame=FRAME, command="stepscope record -- python train.py",
+            screen="Live",
+            note="nothing is recording",
+            frame=FRAME,
+            command="stepscope record -- python train.py",
         )
         watch = Button("Watch this machine", icon="eye")
         watch.clicked.connect(window.watch)
-        empty.actions.addWidget(watch)
+        empty.bar_row.addWidget(watch)
         return empty
 
     def _look(self, *_: object) -> None:
@@ -84,6 +118,12 @@ class LiveScreen(QStackedWidget):
 
     def mark(self) -> None:
         self._pass_on("mark")
+
+    def fit(self) -> None:
+        self._pass_on("fit")
+
+    def copy_moment(self) -> None:
+        self._pass_on("copy_moment")
 
     def reset_layout(self) -> None:
         self._pass_on("reset_layout")

@@ -46,7 +46,10 @@ class ElidedLabel(QLabel):
     """A label that shortens its text to the width it gets; the tooltip has the whole."""
 
     def __init__(
-        self, text: str = "", role: str = "sub", parent: QWidget | None = None,
+        self,
+        text: str = "",
+        role: str = "sub",
+        parent: QWidget | None = None,
         mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
     ) -> None:
         super().__init__(parent)

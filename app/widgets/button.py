@@ -30,7 +30,13 @@ class Button(QPushButton):
     """
 
     def __init__(
-        self, text: str, *, kind: str = "", icon: str = "", key: str = "", big: bool = False,
+        self,
+        text: str,
+        *,
+        kind: str = "",
+        icon: str = "",
+        key: str = "",
+        big: bool = False,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(text, parent)
@@ -105,7 +111,10 @@ class Segments(QWidget):
     changed = Signal(object)
 
     def __init__(
-        self, entries: Sequence[tuple[object, str]], value: object = None, parent: QWidget | None = None,
+        self,
+        entries: Sequence[tuple[object, str]],
+        value: object = None,
+        parent: QWidget | None = None,
         stretch: bool = False,
     ) -> None:
         super().__init__(parent)

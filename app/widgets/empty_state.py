@@ -58,8 +58,16 @@ class EmptyState(QWidget):
     WIDTH = 688
 
     def __init__(
-        self, title: str, why: str, ways: Sequence[Way], *, screen: str = "", note: str = "",
-        frame: Sequence[tuple[str, int]] = (), command: str = "", parent: QWidget | None = None,
+        self,
+        title: str,
+        why: str,
+        ways: Sequence[Way],
+        *,
+        screen: str = "",
+        note: str = "",
+        frame: Sequence[tuple[str, int]] = (),
+        command: str = "",
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         grid = QGridLayout(self)
@@ -67,9 +75,14 @@ class EmptyState(QWidget):
         grid.setSpacing(0)
         top = 0
         if screen:
-            self.actions = row(label(screen, "name"), label(note, "sub", "t2"), None, spacing=12,
-                               margins=(PADDING, 0, PADDING, 0))
-            grid.addWidget(strip(self.actions, RUN_BAR), 0, 0)
+            self.bar_row = row(
+                label(screen, "name"),
+                label(note, "sub", "t2"),
+                None,
+                spacing=12,
+                margins=(PADDING, 0, PADDING, 0),
+            )
+            grid.addWidget(strip(self.bar_row, RUN_BAR), 0, 0)
             top = 1
         grid.addWidget(_Frame(frame), top, 0)
         grid.setRowStretch(top, 1)

@@ -1,4 +1,4 @@
-"""Fields of a form. The wheel scrolls the page and never changes a value; a wrong entry stays as it was typed."""
+"""Fields of a form. The wheel scrolls the page and changes no value; a wrong entry stays as it was typed."""
 
 from __future__ import annotations
 
@@ -30,13 +30,18 @@ MAX_SEGMENTS = 4
 
 
 class NumberField(QAbstractSpinBox):
-    """A number with arrows and its unit at the right. Anything can be typed; `error` says what is wrong with it."""
+    """A number with arrows and its unit at the right. Anything can be typed; `error` says what is wrong."""
 
     changed = Signal()
 
     def __init__(
-        self, value: float, unit: str = "", minimum: float | None = None, maximum: float | None = None,
-        whole: bool = True, parent: QWidget | None = None,
+        self,
+        value: float,
+        unit: str = "",
+        minimum: float | None = None,
+        maximum: float | None = None,
+        whole: bool = True,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._minimum, self._maximum, self._whole = minimum, maximum, whole
@@ -82,9 +87,9 @@ class NumberField(QAbstractSpinBox):
         if not self.error() and (number := self.value()) is not None:
             self.set_value(number)
 
-    def validate(self, text: str, position: int) -> object:
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Everything may be typed: the reason stands beside the field instead."""
-        return QValidator.State.Acceptable
+        return QValidator.State.Acceptable, text, position
 
     def stepBy(self, steps: int) -> None:
         number = self.value()
@@ -192,7 +197,11 @@ class ListField(QComboBox):
     changed = Signal()
 
     def __init__(
-        self, entries: Sequence[tuple[Any, str]], value: Any, free: bool = False, parent: QWidget | None = None
+        self,
+        entries: Sequence[tuple[Any, str]],
+        value: Any,
+        free: bool = False,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         for entry, text in entries:
@@ -200,7 +209,9 @@ class ListField(QComboBox):
         if free:
             self.setEditable(True)
             self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-            self.lineEdit().textEdited.connect(lambda _text: self.changed.emit())
+            editor = self.lineEdit()
+            assert editor is not None
+            editor.textEdited.connect(lambda _text: self.changed.emit())
         self.set_value(value)
         self.activated.connect(lambda _i: self.changed.emit())
 

@@ -166,7 +166,9 @@ class Form(QWidget):
             self._row(grid, 2 * i, setting, options.get(setting.name, ()))
         return part
 
-    def _row(self, grid: QGridLayout, at: int, setting: Described, options: Sequence[tuple[Any, str]]) -> None:
+    def _row(
+        self, grid: QGridLayout, at: int, setting: Described, options: Sequence[tuple[Any, str]]
+    ) -> None:
         field = make_field(setting, options)
         if not self._below:
             field.setFixedWidth(FIELD_WIDTH)
@@ -199,11 +201,18 @@ class Form(QWidget):
 
     def errors(self) -> dict[str, str]:
         """Entries that cannot be read or are out of range: name -> reason."""
-        return {name: error for name, field in self.fields.items()
-                if field.isEnabled() and (error := field.error())}
+        return {
+            name: error
+            for name, field in self.fields.items()
+            if field.isEnabled() and (error := field.error())
+        }
 
     def show_hints(
-        self, *, errors: Mapping[str, str], warnings: Mapping[str, str], off: Mapping[str, str],
+        self,
+        *,
+        errors: Mapping[str, str],
+        warnings: Mapping[str, str],
+        off: Mapping[str, str],
         notes: Mapping[str, str],
     ) -> None:
         """States by name: what cannot be, what may surprise, what does not apply, and other sentences."""
@@ -228,5 +237,3 @@ class Form(QWidget):
     def focus(self, name: str) -> None:
         """Put the cursor into a field."""
         self.fields[name].setFocus()
-
-

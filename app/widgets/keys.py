@@ -23,7 +23,7 @@ class KeysDialog(QDialog):
         self.setWindowTitle("Keyboard shortcuts")
         groups: dict[str, list[QAction]] = {}
         for action in actions:
-            if not action.shortcut().isEmpty():
+            if action.data().key:
                 groups.setdefault(action.data().menu, []).append(action)
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
@@ -56,7 +56,8 @@ class KeysDialog(QDialog):
         grid.setColumnStretch(0, 1)
         grid.setColumnMinimumWidth(0, 200)
         for i, action in enumerate(actions, 1):
-            key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            grid.addWidget(label(action.text().rstrip("…"), "sub", "t1"), i, 0)
+            entry = action.data()
+            key = QKeySequence(entry.key).toString(QKeySequence.SequenceFormat.NativeText)
+            grid.addWidget(label(entry.text.rstrip("…"), "sub", "t1"), i, 0)
             grid.addWidget(chip(key, "key"), i, 1, Qt.AlignmentFlag.AlignRight)
         return grid

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QStandardItem, QStandardItemModel
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QStandardItem,
+    QStandardItemModel,
+)
 from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
@@ -63,14 +71,14 @@ class _Delegate(QStyledItemDelegate):
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
-        entry, area = index.data(_DATA), QRect(option.rect)  # type: ignore[attr-defined]
+        entry, area = index.data(_DATA), QRect(option.rect)
         middle = Qt.AlignmentFlag.AlignVCenter
         if isinstance(entry, str):
             painter.setFont(theme.font(11, 600))
             painter.setPen(theme.colour("t3"))
             painter.drawText(area.adjusted(18, 4, 0, 0), middle, entry)
             return
-        if option.state & QStyle.StateFlag.State_Selected:  # type: ignore[attr-defined]
+        if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(area, theme.colour("sel"))
             painter.fillRect(QRect(area.x(), area.y(), 2, area.height()), theme.colour("acc"))
         dpr = painter.device().devicePixelRatioF()
@@ -117,8 +125,9 @@ class Palette(QWidget):
         self.field.textChanged.connect(self._filter)
         self.field.installEventFilter(self)
         self._count = label("", "hint")
-        self._card.box.addLayout(row(IconLabel("search", "t2", 18), self.field, self._count, spacing=12,
-                                     margins=(16, 12, 16, 12)))
+        self._card.box.addLayout(
+            row(IconLabel("search", "t2", 18), self.field, self._count, spacing=12, margins=(16, 12, 16, 12))
+        )
         self._card.box.addWidget(Hairline())
         self.list = QListView()
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -130,10 +139,21 @@ class Palette(QWidget):
         self.list.clicked.connect(lambda _index: self._run())
         self._card.box.addWidget(self.list, 1)
         self._card.box.addWidget(Hairline())
-        self._card.box.addLayout(row(
-            chip("Up", "key"), chip("Down", "key"), label("choose", "hint"), 8, chip("Enter", "key"),
-            label("run", "hint"), None, chip("Esc", "key"), label("close", "hint"), spacing=4,
-            margins=(16, 8, 16, 8)))
+        self._card.box.addLayout(
+            row(
+                chip("Up", "key"),
+                chip("Down", "key"),
+                label("choose", "hint"),
+                8,
+                chip("Enter", "key"),
+                label("run", "hint"),
+                None,
+                chip("Esc", "key"),
+                label("close", "hint"),
+                spacing=4,
+                margins=(16, 8, 16, 8),
+            )
+        )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, TOP, 16, 16)
         layout.addWidget(self._card, 0, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
@@ -158,7 +178,7 @@ class Palette(QWidget):
             self._back_to = None
 
     def _fit(self) -> None:
-        self.setGeometry(self.parentWidget().rect())
+        self.setGeometry(self.window().rect())
         self._card.setFixedSize(min(WIDTH, self.width() - 32), min(HEIGHT, self.height() - TOP - 16))
 
     def _filter(self, typed: str) -> None:
@@ -166,8 +186,11 @@ class Palette(QWidget):
         self._model.clear()
         found = 0
         for group in dict.fromkeys(choice.group for choice in self._choices):
-            ranked = [(rank, i, c) for i, c in enumerate(self._choices)
-                      if c.group == group and (rank := matches(c, typed)) is not None]
+            ranked = [
+                (rank, i, c)
+                for i, c in enumerate(self._choices)
+                if c.group == group and (rank := matches(c, typed)) is not None
+            ]
             if not ranked:
                 continue
             head = QStandardItem(group)

@@ -1,0 +1,54 @@
+"""What tests of the window share: no display, a theme, settings of their own; a Qt warning fails the test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+
+pytest.importorskip("PySide6")
+
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import QApplication
+
+from app import theme
+
+# What the offscreen platform says about itself, not about us.
+HARMLESS = ("This plugin does not support", "propagateSizeHints")
+
+
+@pytest.fixture(autouse=True)
+def _qt_warnings() -> Iterator[None]:
+    """A warning of Qt is a mistake of ours: it fails the test in which it came up."""
+    told: list[str] = []
+
+    def listen(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+        if kind not in (QtMsgType.QtDebugMsg, QtMsgType.QtInfoMsg) and not text.startswith(HARMLESS):
+            told.append(text)
+
+    previous = qInstallMessageHandler(listen)
+    yield
+    qInstallMessageHandler(previous)
+    assert not told, f"Qt warned: {told}"
+
+
+@pytest.fixture(scope="session")
+def qapp_args() -> list[str]:
+    return ["stepscope-tests"]
+
+
+@pytest.fixture
+def dark(qapp: QApplication) -> Iterator[None]:
+    """The dark theme; tests leave it as they found it."""
+    theme.apply(qapp, "dark")
+    yield
+    theme.apply(qapp, "dark")
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path) -> Path:
+    return tmp_path / "window.ini"
