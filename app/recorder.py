@@ -146,7 +146,7 @@ class Recorder(QObject):
     def _on_stdout(self) -> None:
         if self._process is None:
             return
-        *lines, self._pending = (self._pending + self._process.readAllStandardOutput().data()).split(b"\n")
+        *lines, self._pending = (self._pending + bytes(self._process.readAllStandardOutput().data())).split(b"\n")
         for line in lines:
             try:
                 message = json.loads(line)
@@ -171,7 +171,7 @@ class Recorder(QObject):
     def _on_stderr(self) -> None:
         if self._process is None:
             return
-        text = self._process.readAllStandardError().data().decode(errors="replace")
+        text = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
         self._stderr.extend(line for line in text.splitlines() if line.strip())
         self.stderr.emit(text)
 

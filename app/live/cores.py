@@ -71,8 +71,7 @@ def _row(run: Run, track: Track, edges: Floats, t0: int, t1: int, points: int) -
     counts = np.bincount(bins[inside], minlength=len(edges) - 1)
     with np.errstate(invalid="ignore"):
         result = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    empty = np.flatnonzero(np.isnan(result[1:-1])) + 1 if len(result) > 2 else []
-    for i in empty:
+    for i in np.flatnonzero(np.isnan(result[1:-1])) + 1:
         if not np.isnan(result[i - 1]) and not np.isnan(result[i + 1]):
             result[i] = result[i - 1]
     return result

@@ -9,6 +9,7 @@ from typing import Any
 
 from app.document import RunInfo
 
+OURS = {"stopped": "stopped", "steps": "finished", "duration": "finished", "detached": "detached"}
 _SHOWN = (("batch_size", "batch"), ("num_workers", "workers"), ("workers", "workers"))
 
 
@@ -24,7 +25,7 @@ def chips(info: RunInfo) -> list[Chip]:
     """The settings that a reader asks for first: what runs, batch, workers, precision, the device."""
     workload = _mapping(info.meta.get("workload"))
     settings = dict(_mapping(workload.get("settings")))
-    loader = next((p.properties["loader"] for p in info.processes
+    loader: Mapping[str, Any] = next((p.properties["loader"] for p in info.processes
                    if isinstance(p.properties.get("loader"), Mapping)), {})
     told = {key: settings.get(key, loader.get(key)) for key, _ in _SHOWN}
     found = []
@@ -57,12 +58,14 @@ def ending(info: RunInfo) -> Chip | None:
         return None
     end = _mapping(info.meta.get("exit"))
     code, signal = end.get("code"), end.get("signal")
-    if info.state == "partial":
-        return Chip("partial", "warn", tooltip="The recorder ended early; what it had written is here")
+    if end.get("reason") in OURS:
+        return Chip(OURS[end["reason"]], tooltip="Ended by the recorder, as it was told to")
     if signal:
         return Chip(f"killed by {signal}", "err", tooltip=str(end.get("reason") or ""))
     if isinstance(code, int) and code != 0:
         return Chip(f"exit code {code}", "err", tooltip=str(end.get("reason") or ""))
+    if info.state == "partial":
+        return Chip("partial", "warn", tooltip="The recorder ended early; what it had written is here")
     return Chip("finished", "plain")
 
 

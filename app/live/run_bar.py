@@ -104,7 +104,9 @@ class _Chips(QWidget):
         self._widgets = [_chip_widget(c) for c in wanted]
         for i, widget in enumerate(self._widgets):
             self._box.insertWidget(i, widget)
-        self.setMaximumWidth(sum(w.sizeHint().width() + 8 for w in self._widgets) + 8)
+        for widget in self._widgets:
+            widget.ensurePolished()
+        self.setMaximumWidth(sum(w.sizeHint().width() + 8 for w in self._widgets))
         self._fit()
 
     def minimumSizeHint(self) -> QSize:
@@ -196,6 +198,10 @@ class RunBar(Surface):
             number, _, unit = throughput.rpartition("\u00a0")
             parts += [Part("    " if parts else ""), Part(number, "t1", 600), Part(f"\u00a0{unit}")]
         self.progress.show_parts(parts)
+
+    def show_paused(self, paused: bool) -> None:
+        self.pause.setText("Resume view" if paused else "Pause view")
+        self.pause.set_icon("launch" if paused else "pause")
 
     def show_ending(self, wanted: Chip | None) -> None:
         self.ending.setVisible(wanted is not None)

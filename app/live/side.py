@@ -158,7 +158,8 @@ def event_rows(run: Run, live: Live, facts: Facts) -> tuple[EventRow, ...]:
 
 
 def _row(event: Event, start: int) -> EventRow:
-    return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind, event.text.split("\n")[0])
+    text = event.text.split("\n")[0]
+    return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind, text[:1].upper() + text[1:])
 
 
 def _throttles(facts: Facts, start: int) -> list[EventRow]:

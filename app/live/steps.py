@@ -89,6 +89,6 @@ def bars(steps: LiveSteps, start_ns: int, x0: float, x1: float, width_px: float)
     counts = np.diff(np.r_[starts, len(bins)])
     order = np.lexsort((wall[first:last], bins))
     median = first + order[starts + (counts - 1) // 2]
-    left = bins[starts] * bin_s
+    left: Floats = bins[starts].astype(np.float64) * bin_s
     return StepBars(left, left + bin_s, steps.stages[:, median] / 1e6,
                     np.maximum.reduceat(wall[first:last], starts) * 1e3, STAGES, bin_s)

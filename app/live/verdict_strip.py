@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPropertyAnimation, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPixmap
+from PySide6.QtGui import QPainter, QPaintEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QGraphicsOpacityEffect, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app import theme
@@ -16,6 +16,7 @@ from app.widgets.sentence import Part, Sentence
 from profiler.units import format_time
 
 FLAG = 16
+NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
 
 
 class _Flag(QWidget):
@@ -49,7 +50,7 @@ class VerdictStrip(Surface):
         self.data: VerdictData | None = None
         self._flag = _Flag()
         self._word = label("", "heading")
-        self._age = Sentence(12)
+        self._age = Sentence(12, firm=True)
         self._sentence = Sentence(15, 24)
         self._detail = Sentence(12)
         self._try = Sentence(13, 20)
@@ -89,6 +90,10 @@ class VerdictStrip(Surface):
         self._fade.setStartValue(1.0)
         self._fade.setEndValue(0.0)
         self._fade.finished.connect(self._old.hide)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.diagnose.setVisible(self.width() >= NARROW)
 
     def show_verdict(self, data: VerdictData, age_s: float | None, changed: bool) -> None:
         """`age_s` since the word was first said; None for a finished run."""

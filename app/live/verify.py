@@ -64,7 +64,7 @@ class Verify(QObject):
     def _read_notes(self) -> None:
         if self._process is None:
             return
-        self._notes += self._process.readAllStandardError().data().decode(errors="replace")
+        self._notes += bytes(self._process.readAllStandardError().data()).decode(errors="replace")
         self._notes = self._notes[-8000:]
         lines = [line for line in self._notes.replace("\r", "\n").split("\n") if line.strip()]
         if lines:
@@ -80,7 +80,7 @@ class Verify(QObject):
         if process is None:
             return
         self._read_notes()
-        out = process.readAllStandardOutput().data()
+        out = bytes(process.readAllStandardOutput().data())
         self._process = None
         process.deleteLater()
         try:

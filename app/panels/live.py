@@ -5,27 +5,21 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QInputDialog, QVBoxLayout, QWidget
 
 from app.document import Document
-from app.live import charts, crosshair, header, side, verdict
+from app.live import charts, header, side, verdict
+from app.live.asker import Asker
 from app.live.body import FRAME, LiveBody
 from app.live.run_bar import TRACE_STEPS, RunBar
-from app.live.state import Live, Where
 from app.live.trial import Trial
 from app.live.verdict_strip import VerdictStrip
 from app.recorder import Recorder, State
 from app.widgets.output_view import OutputView
 from app.widgets.time_view import TimeView
-from profiler.run.reader import Run
 from profiler.units import clock, format_rate
-
-TICK_MS = 60  # the one timer: charts at up to 16 Hz
-DIGITS_S = 0.25  # digits change so often, to be read
-VERDICT_S = 1.0
-LAG_S = 0.15  # the live end is shown so much late, so that curves reach it
 
 
 class LivePanel(QWidget):
@@ -40,22 +34,13 @@ class LivePanel(QWidget):
         self.bar, self.strip, self.body = RunBar(), VerdictStrip(), LiveBody(self.view)
         self.output = OutputView()
         self.trial = Trial(document, self.strip)
-        self.paused = False
-        self.device: int | None = None  # chosen by the user
-        self._live = Live()
+        self.asker = Asker(document, self.view, self.body.charts, self)
         self._agreement = verdict.Agreement()
-        self._changed = self._moved = True
-        self._seen_at = 0.0  # when the file was last seen to grow
-        self._next: dict[str, float] = {}
-        self._output_id = 0
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
         for widget, stretch in ((self.bar, 0), (self.strip, 0), (self.body, 1), (self.output, 0)):
             box.addWidget(widget, stretch)
-        self._timer = QTimer(self)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.tick)
         self._connect()
         self._on_state()
         if document.info is not None:
@@ -70,8 +55,12 @@ class LivePanel(QWidget):
         self.document.ended.connect(self._on_ended)
         self.recorder.state_changed.connect(self._on_state)
         self.recorder.failed.connect(self._on_recorder_failed)
-        self.view.changed.connect(self._on_moved)
-        self.view.crosshair_changed.connect(self._on_crosshair)
+        self.asker.ticked.connect(self._on_tick)
+        self.asker.charts.connect(self._show_charts)
+        self.asker.side.connect(self._show_side)
+        self.asker.moment.connect(lambda data: self.body.side.show_moment(data, self.view.span))
+        self.asker.verdict.connect(self._show_verdict)
+        self.asker.output.connect(self._show_output)
         self.view.following_changed.connect(self.bar.following.show_following)
         self.bar.follow_pressed.connect(self.follow)
         self.bar.pause_pressed.connect(self.toggle_pause)
@@ -92,19 +81,22 @@ class LivePanel(QWidget):
 
     def toggle_pause(self) -> None:
         """Hold charts and tables still, or go on; the recording goes on in any case."""
-        self.paused = not self.paused
-        self.bar.pause.setText("Resume view" if self.paused else "Pause view")
-        self.bar.pause.set_icon("launch" if self.paused else "pause")
-        self._changed = True
-        if self.paused:
+        if not self.document.recording:
+            return
+        paused = self.asker.paused = not self.asker.paused
+        self.bar.show_paused(paused)
+        if paused:
             self.view.hold()
         else:
-            self.follow()
+            self.asker.ask_all()
+            self.view.follow()
 
     def follow(self) -> None:
-        if self.paused:
+        """Go to the live end, with the zoom as it is."""
+        if self.asker.paused:
             self.toggle_pause()
-        self.view.follow()
+        else:
+            self.view.follow()
 
     def fit(self) -> None:
         self.view.fit()
@@ -126,9 +118,8 @@ class LivePanel(QWidget):
         self.body.reset_layout()
 
     def _choose_device(self, device: int) -> None:
-        self.device = device
-        self._changed = True
-        self._next.clear()
+        self.asker.device = device
+        self.asker.ask_all()
 
     def _show_moment_at(self, seconds: float) -> None:
         """Bring an event into view, with the crosshair on it."""
@@ -147,23 +138,20 @@ class LivePanel(QWidget):
         info = self.document.info
         if info is None:
             return
-        self._live, self._agreement = Live(), verdict.Agreement()
-        self.device, self._output_id = None, 0
-        self._next.clear()
+        self._agreement = verdict.Agreement()
+        self.asker.restart()
         self.output.clear()
-        self.paused = False
-        self.bar.pause.setText("Pause view")
+        self.bar.show_paused(False)
         self.view.reset(info.seconds, self.document.recording)
         self.bar.following.show_following(self.view.following)
         self.trial.opened()
         self._on_grew()
         self._on_state()
-        self.tick()
+        self.asker.tick()
 
     def _show_nothing(self) -> None:
         """Before the run file is there: the names of the charts."""
         spec = self.recorder.spec
-        self._live = Live()
         self.bar.show_name(spec.title if spec is not None else "")
         self.bar.chips.show_chips([])
         self.bar.progress.show_parts([])
@@ -175,8 +163,6 @@ class LivePanel(QWidget):
         self.output.clear()
 
     def _on_grew(self) -> None:
-        self._changed = True
-        self._seen_at = time.monotonic()
         info = self.document.info
         if info is None:
             return
@@ -188,11 +174,10 @@ class LivePanel(QWidget):
         """The last values, and the end of the output where the target ended badly."""
         info = self.document.info
         assert info is not None
-        self._next.clear()
-        self.view.end = info.seconds
-        self.view.hold()
+        self.asker.paused = False
+        self.asker.ask_all()
+        self.view.finish(info.seconds)
         self._on_state()
-        self._changed = True
         if header.failed(info) and not self.output.open:
             self.output.toggle()
         self.trial.ended()
@@ -206,79 +191,28 @@ class LivePanel(QWidget):
         ours = self.recorder.active
         info = self.document.info
         self.bar.show_state(
-            recording=ours or self.document.recording, stopping=self.recorder.state is State.STOPPING,
-            ours=ours, trace=info is not None and bool(info.devices),
+            recording=ours or self.document.recording,
+            stopping=self.recorder.state is State.STOPPING,
+            ours=ours,
+            trace=info is not None and bool(info.devices),
         )
         self.output.set_input(ours and self.recorder.spec is not None and not self.recorder.spec.watch)
-        self._changed = True
-
-    def _on_moved(self) -> None:
-        self._moved = True
-
-    def _on_crosshair(self) -> None:
-        self._next["moment"] = 0.0
-
-    # The one timer.
 
     def showEvent(self, event: QShowEvent) -> None:
-        self._timer.start()
-        self._changed = True
+        self.asker.start()
 
     def hideEvent(self, event: QHideEvent) -> None:
-        self._timer.stop()
-
-    def _now(self) -> float:
-        """The newest moment, going on between two commits of the recorder, in s."""
-        info = self.document.info
-        assert info is not None
-        if not self.document.recording:
-            return info.seconds
-        passed = min(time.monotonic() - self._seen_at, 0.5)
-        return max(0.0, info.seconds + passed - LAG_S)
-
-    def _due(self, what: str, every_s: float) -> bool:
-        now = time.monotonic()
-        if now < self._next.get(what, 0.0) or self.document.busy(what):
-            return False
-        self._next[what] = now + every_s
-        return True
-
-    def tick(self) -> None:
-        """Move the view, and ask for what has changed."""
-        info = self.document.info
-        if info is None:
-            return
-        if self.document.recording:
-            self.bar.clock.setText(clock(info.seconds * 1e9))
-            if not self.paused:
-                self.view.advance(self._now())
-        elif self._changed:
-            self.bar.clock.setText(clock(info.seconds * 1e9))
-        live, view = self._live, self.view
-        if (self._moved or self._changed) and not self.document.busy("charts") and not (
-                self.paused and not self._moved):
-            self._moved = False
-            where = Where(view.x0, view.x1, self.body.charts.plot_width(), self.device)
-            self.document.query("charts", partial(charts.query, live=live, where=where), self._show_charts)
-        if self._due("moment", DIGITS_S):
-            at = view.crosshair
-            self.document.query("moment", partial(crosshair.query, live=live, at=at, wanted=self.device),
-                                lambda data: self.body.side.show_moment(data, view.span))
-        if not self._changed:
-            return
-        if not self.paused and self._due("side", DIGITS_S):
-            self.document.query("side", partial(side.query, live=live), self._show_side)
-        if self._due("verdict", VERDICT_S):
-            self.document.query("verdict", partial(verdict.query, live=live), self._show_verdict)
-        if self._due("output", DIGITS_S):
-            self.document.query("output", partial(Run.output, after_id=self._output_id), self._show_output)
-        self._changed = self.document.recording or any(
-            self._next.get(what, 0.0) == 0.0 for what in ("side", "verdict", "output"))
+        self.asker.stop()
 
     # The answers.
 
-    def _show_charts(self, data: charts.ChartsData) -> None:
-        digits = self._due("digits", DIGITS_S)
+    def _on_tick(self) -> None:
+        info = self.document.info
+        text = clock(info.seconds * 1e9) if info is not None else ""
+        if text != self.bar.clock.text():
+            self.bar.clock.setText(text)
+
+    def _show_charts(self, data: charts.ChartsData, digits: bool) -> None:
         self.body.charts.show_rows(data.rows, digits, self.document.recording)
         info = self.document.info
         if info is not None:
@@ -298,15 +232,11 @@ class LivePanel(QWidget):
             self.body.side.light_up(shown.stage if shown.settled else "")
             self.trial.show(shown)
 
-    def _show_output(self, parts: list[tuple[int, int, bytes]]) -> None:
-        if parts:
-            self._output_id = parts[-1][0]
-            self.output.feed(b"".join(data for _, _, data in parts))
-            self.output.refresh()
+    def _show_output(self, data: bytes) -> None:
+        self.output.feed(data)
+        self.output.refresh()
 
     def shut_down(self) -> None:
         """End what this panel has started."""
-        self._timer.stop()
+        self.asker.stop()
         self.trial.shut_down()
-
-

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt, QVariantAnimation
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -18,7 +18,7 @@ from app import theme
 from app.hatch import missing_brush, throttle_brush
 from app.tokens import GUTTER_LEFT, GUTTER_RIGHT, PADDING
 from app.widgets.chart_data import Stretch
-from app.widgets.paint import LINE, font, spread, swatch, text_width, write
+from app.widgets.paint import LINE, spread, swatch, text_width, write
 from app.widgets.time_axis import time_ticks
 from app.widgets.time_view import TimeView
 from app.widgets.y_range import YRange
@@ -48,6 +48,9 @@ class ChartRow(QWidget):
         self.title = title
         self.view = view
         self.range: YRange | None = None
+        self._shown = (0.0, 1.0)  # what the axis spans just now, on its way to `range`
+        self._move = QVariantAnimation(self)
+        self._move.valueChanged.connect(self._on_move)
         self.recording = False
         self.renders = 0  # how often the plot was drawn anew
         self._pixmap: QPixmap | None = None
@@ -108,8 +111,31 @@ class ChartRow(QWidget):
 
     def to_y(self, value: float) -> float:
         plot = self.plot_rect()
-        r = self.range or YRange()
-        return plot.bottom() - (value - r.low) / (r.high - r.low) * plot.height()
+        low, high = self._shown
+        return plot.bottom() - (value - low) / (high - low) * plot.height()
+
+    def set_range(self, wanted: YRange) -> None:
+        """Go there in a step of 160 ms; at once the first time."""
+        if wanted == self.range:
+            return
+        first, self.range = self.range is None, wanted
+        duration = theme.duration(160)
+        self._move.stop()
+        if first or not duration or not self.isVisible():
+            self._shown = wanted.low, wanted.high
+            return
+        self._move.setStartValue(QPointF(*self._shown))
+        self._move.setEndValue(QPointF(wanted.low, wanted.high))
+        self._move.setDuration(duration)
+        self._move.start()
+
+    def _on_move(self, at: QPointF) -> None:
+        self._shown = at.x(), at.y()
+        self.invalidate()
+
+    def plot_at(self, x: float) -> bool:
+        """Whether `x` lies over the plot."""
+        return GUTTER_LEFT <= x <= self.plot_rect().right()
 
     def intervals(self) -> int:
         """How many tick intervals the height allows."""

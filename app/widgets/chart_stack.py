@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
@@ -57,6 +57,7 @@ class ChartStack(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self._ground)
+        area.viewport().installEventFilter(self)  # a scroll bar takes of the charts' width, not of the axis'
         self._area = area
         self.axis = TimeAxis(view)
         box = QVBoxLayout(self)
@@ -115,20 +116,24 @@ class ChartStack(QWidget):
             self._box.addStretch(1)
 
     def _make(self, row: Row) -> ChartRow | FoldedRow:
-        kind = _widget_type(row)
-        if kind is FoldedRow:
+        if isinstance(row.data, Folded):
             return FoldedRow(row.title, self._ground)
-        if kind is CurveRow:
-            widget: ChartRow = CurveRow(row.title, self.view, row.height, self._ground,
-                                        throttle_hatch=row.throttle_hatch)
+        widget: ChartRow
+        if isinstance(row.data, CurveData):
+            widget = CurveRow(row.title, self.view, row.height, self._ground)
+            widget.throttle_hatch = row.throttle_hatch
+        elif isinstance(row.data, StepBars):
+            widget = StepStrip(row.title, self.view, row.height, self._ground)
         else:
-            widget = kind(row.title, self.view, row.height, self._ground)
+            widget = HeatStrip(row.title, self.view, row.height, self._ground)
         widget.installEventFilter(self)
         return widget
 
     # Pointer and keys.
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._area.viewport() and isinstance(event, QResizeEvent):
+            self.axis.set_inset(self.width() - event.size().width())
         if not isinstance(watched, ChartRow):
             return False
         kind = event.type()

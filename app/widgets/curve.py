@@ -20,14 +20,11 @@ from app.widgets.y_range import following
 class CurveRow(ChartRow):
     """Lines of width 1, not antialiased: they may be drawn anew twenty times a second."""
 
-    def __init__(
-        self, title: str, view: TimeView, height: int, parent: QWidget | None = None, *,
-        throttle_hatch: bool = False,
-    ) -> None:
+    def __init__(self, title: str, view: TimeView, height: int, parent: QWidget | None = None) -> None:
         super().__init__(title, view, height, parent)
         self.data = CurveData()
         self._texts: dict[str, str] = {}
-        self._throttle_hatch = throttle_hatch
+        self.throttle_hatch = False  # whether this chart names the reasons of throttling
 
     def set_data(self, data: CurveData, digits: bool) -> None:
         self.data = data
@@ -48,11 +45,11 @@ class CurveRow(ChartRow):
                 if len(part):
                     lows.append(float(part.min()))
                     highs.append(float(part.max()))
+        data, intervals = self.data, self.intervals()
         if highs:
-            self.range = following(self.range, min(lows), max(highs), self.intervals(), self.data.zero,
-                                   self.data.top)
+            self.set_range(following(self.range, min(lows), max(highs), intervals, data.zero, data.top))
         elif self.range is None:
-            self.range = following(None, 0.0, self.data.top or 1.0, self.intervals(), True, self.data.top)
+            self.set_range(following(None, 0.0, data.top or 1.0, intervals, True, data.top))
 
     def notes(self) -> Sequence[str]:
         return self.data.notes
@@ -85,7 +82,7 @@ class CurveRow(ChartRow):
             painter.setPen(self._pen(line))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawPath(path)
-        if self._throttle_hatch:
+        if self.throttle_hatch:
             self.draw_throttle_hatch(painter, plot)
 
     def free_height(self, left: float, right: float) -> float:
@@ -108,11 +105,10 @@ class CurveRow(ChartRow):
 
     def _points(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         plot = self.plot_rect()
-        r = self.range
-        assert r is not None
+        low, high = self._shown
         # Half a pixel down: then a value at a tick lies on the tick's line.
         return (plot.left() + (x - self.view.x0) * (plot.width() / self.view.span),
-                plot.bottom() + 0.5 - (y - r.low) * (plot.height() / (r.high - r.low)))
+                plot.bottom() + 0.5 - (y - low) * (plot.height() / (high - low)))
 
     def _path(self, x: Floats, y: Floats) -> QPainterPath:
         px, py = self._points(x, y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -11,7 +11,7 @@ from app.tokens import PADDING
 from app.widgets.chart_data import Folded
 from app.widgets.paint import LINE, font, write
 
-HEIGHT = 56
+HEIGHT, LOWEST = 56, 32
 TEXT_LEFT = 148
 
 
@@ -22,8 +22,9 @@ class FoldedRow(QWidget):
         super().__init__(parent)
         self.title = title
         self.reason = ""
-        self.setFixedHeight(HEIGHT)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumHeight(LOWEST)
+        self.setMaximumHeight(HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         theme.changed.connect(self.update)
 
     def set_data(self, data: Folded, digits: bool = True) -> None:
@@ -32,6 +33,9 @@ class FoldedRow(QWidget):
             self.setToolTip(data.reason)
             self.setAccessibleName(f"{self.title}: {data.reason}")
             self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

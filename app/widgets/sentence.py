@@ -23,8 +23,11 @@ class Part:
 class Sentence(QWidget):
     """Parts beside each other in one size. Its width is what they need, unless there is less."""
 
-    def __init__(self, size: int = 12, height: int = 16, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, size: int = 12, height: int = 16, firm: bool = False, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
+        self._firm = firm  # never shortened
         self._size = size
         self.parts: tuple[Part, ...] = ()
         self.setFixedHeight(height)
@@ -52,7 +55,7 @@ class Sentence(QWidget):
         return QSize(self._needed(), self.height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(0, self.height())
+        return self.sizeHint() if self._firm else QSize(0, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

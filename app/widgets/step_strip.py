@@ -38,9 +38,9 @@ class StepStrip(ChartRow):
         seen = (data.right > self.view.x0) & (data.left < self.view.x1)
         highest = float(data.slowest[seen].max()) if seen.any() else 0.0
         if highest > 0:
-            self.range = following(self.range, 0.0, highest, self.intervals())
+            self.set_range(following(self.range, 0.0, highest, self.intervals()))
         elif self.range is None:
-            self.range = following(None, 0.0, 100.0, self.intervals())
+            self.set_range(following(None, 0.0, 100.0, self.intervals()))
         self.invalidate()
 
     def notes(self) -> Sequence[str]:
@@ -56,12 +56,11 @@ class StepStrip(ChartRow):
         if data.bin_seconds == 0 and float(np.median(right - left)) >= BARS_APART:
             right = right - 1
         edges = np.vstack([np.zeros(data.heights.shape[1]), np.cumsum(data.heights, axis=0)])
-        r = self.range
-        assert r is not None
-        y = np.round(plot.bottom() - edges * (plot.height() / r.high))
+        scale_y = plot.height() / self._shown[1]
+        y = np.round(plot.bottom() - edges * scale_y)
         for i, stage in enumerate(data.stages):
             self._draw_stage(painter, stage, left, right, y[i + 1], y[i])
-        self._draw_whiskers(painter, (left + right) / 2, y[-1], data.slowest * (plot.height() / r.high), plot)
+        self._draw_whiskers(painter, (left + right) / 2, y[-1], data.slowest * scale_y, plot)
         self._draw_remarks(painter, plot)
 
     def _draw_stage(
@@ -84,11 +83,13 @@ class StepStrip(ChartRow):
                 painter.fillRect(QRectF(x0, y0, width, 1), edge)
                 # Where neighbours differ in height the edge goes on down the side.
                 if previous is not None and previous[0] == x0 and abs(previous[1] - y0) > 1:
-                    upper, lower = min(previous[1], y0), max(previous[1], y0)
-                    painter.fillRect(QRectF(x0 if y0 < previous[1] else x0 - 1, upper, 1, lower - upper), edge)
+                    x = x0 if y0 < previous[1] else x0 - 1
+                    painter.fillRect(QRectF(x, min(previous[1], y0), 1, abs(previous[1] - y0)), edge)
             previous = (x1, y0)
 
-    def _draw_whiskers(self, painter: QPainter, x: Floats, top: Floats, slowest: Floats, plot: QRectF) -> None:
+    def _draw_whiskers(
+        self, painter: QPainter, x: Floats, top: Floats, slowest: Floats, plot: QRectF
+    ) -> None:
         if self.data.bin_seconds == 0:
             return
         colour = theme.colour("t3")

@@ -238,8 +238,9 @@ class Table(QTableView):
         head = TABLE_HEAD if self.horizontalHeader().isVisibleTo(self) else 0
         rows = len(self.model_.rows)
         shown = min(rows, self._most) if self._most else rows
-        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if shown < rows else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-        self.setVerticalScrollBarPolicy(policy)
+        policies = Qt.ScrollBarPolicy
+        needed = policies.ScrollBarAsNeeded if shown < rows else policies.ScrollBarAlwaysOff
+        self.setVerticalScrollBarPolicy(needed)
         self.setFixedHeight(head + ROW * shown)
 
     def copy(self, markdown: bool = False) -> None:

@@ -58,6 +58,7 @@ class TimeAxis(QWidget):
     def __init__(self, view: TimeView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.view = view
+        self._inset = 0
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -66,10 +67,16 @@ class TimeAxis(QWidget):
         view.crosshair_changed.connect(self.update)
         theme.changed.connect(self.update)
 
+    def set_inset(self, width: int) -> None:
+        """What a scroll bar beside the charts takes of their width."""
+        if width != self._inset:
+            self._inset = width
+            self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.colour("raised"))
-        width = max(1, self.width() - GUTTER_LEFT - GUTTER_RIGHT)
+        width = max(1, self.width() - self._inset - GUTTER_LEFT - GUTTER_RIGHT)
         painter.fillRect(QRectF(0, 0, self.width(), 1), theme.colour("line2"))
         painter.setFont(theme.font(11))
         painter.setPen(theme.colour("t3"))

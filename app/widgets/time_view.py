@@ -48,6 +48,13 @@ class TimeView(QObject):
         if self.following and self.end > self.x1:
             self._set(self.end - self.span, self.end)
 
+    def finish(self, end: float) -> None:
+        """Nothing more comes: a view that followed stays, or shows the whole of a short run."""
+        self.end = end
+        if self.following and end < self.span:
+            self.fit()
+        self._set_following(False)
+
     def follow(self) -> None:
         """Go to the live end and stay there, with the span as it is."""
         self._set_following(True)
