@@ -14,7 +14,7 @@ from profiler.sources.tree import TargetTree
 
 Part = Callable[[Sink | None, Clock], None]  # without a sink: take the reading, give no value
 
-WORKER_NAME = "pt_data_worker"  # torch names its loader workers so since 2.6
+WORKER_NAME = "pt_data_worker"  # the name that newer versions of torch give their loader workers
 
 
 class HostSource:
@@ -118,6 +118,7 @@ class HostSource:
         workers = {_key(p) for p in self._workers(read)}
         if sink and read:
             values = {
+                # Pages that processes share count in each of them; to tell them apart costs too much.
                 "target.mem_rss": float(sum(u.rss for _, u in read)),
                 "target.processes": float(len(read)),
                 "target.workers": float(len(workers)),

@@ -161,7 +161,8 @@ def test_without_a_target_there_are_no_target_tracks() -> None:
 
 CHILDREN = """
 import subprocess, sys
-name = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print(1, flush=True); sys.stdin.readline()"
+name = ("import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print(1, flush=True); "
+        "sys.stdin.readline()")
 children = [subprocess.Popen([sys.executable, "-c", name, n], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             for n in ("pt_data_worker", "pt_data_worker", "other")]
 for child in children:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from profiler.sources.spool import SpoolSource
 from tests.sources.spooling import Spool
@@ -126,3 +129,32 @@ def test_other_files_and_a_missing_directory_are_no_error(spool: Spool) -> None:
     gone.open(spool.sink, spool.clock)
     gone.read(spool.sink, spool.clock)
     assert (spool.directory / "trace_now").exists()
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["GPU-1", "info", "a.json"]),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=20,
+)
+CODES = ("hello", "torch", "step", "device", "memory", "loader", "site", "event", "trace", "dropped", "bye")
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(records=st.lists(st.tuples(st.sampled_from(CODES), st.lists(JSON, max_size=17)), max_size=5))
+def test_no_record_of_any_shape_stops_the_source(
+    records: list[tuple[str, list[Any]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    spool = Spool(tmp_path_factory.mktemp("spool"))
+    spool.write(*([code, *rest] for code, rest in records), spool.step(7))
+    sink = spool.read()
+    spool.source.close(sink, spool.clock)
+    assert 7 in [v for _, v in sink.values("step.index")]
+    now = spool.clock.now_ns()
+    assert all(math.isfinite(value) and now - 10**11 < t_ns < now + 10**10 for _, t_ns, value in sink.samples)
+    for process in sink.processes:
+        json.dumps(process.properties, allow_nan=False).encode()
