@@ -91,5 +91,6 @@ def run(tmp_path: Path, *args: str, probe: bool = True, env: dict[str, str] | No
     environment.update(env or {})
     command = [str(SCRIPTS / a) if (SCRIPTS / a).is_file() else a for a in args]
     done = subprocess.run([sys.executable, *python, *command], env=environment, cwd=cwd or tmp_path,
-                          input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
-    return Ran(done.returncode, done.stdout, done.stderr, spool, read(spool))
+                          input=stdin.encode(), capture_output=True, timeout=timeout, check=False)
+    # decoded by hand: a carriage return stays one
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode(), spool, read(spool))

@@ -1,4 +1,4 @@
-"""torch.compile must meet torch as it is: what could stand in its way is taken away before it begins."""
+"""torch.compile must find Tensor as torch made it: our methods are taken away before it begins."""
 
 import functools
 
@@ -21,12 +21,6 @@ class CompileHook(Hook):
                 hook.probe.compile_begins()
             except Exception as error:
                 hook.fail(error)
-            try:
-                return original(*args, **kwargs)
-            finally:
-                try:
-                    hook.probe.compile_ends()
-                except Exception as error:
-                    hook.fail(error)
+            return original(*args, **kwargs)
 
         self.patch(torch, "compile", compile)

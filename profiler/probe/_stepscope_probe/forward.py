@@ -13,7 +13,8 @@ from .hook import Hook
 
 _STEPS = 2  # steps of discovery
 _PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
-_ROUNDS = 5  # of discovery in a process
+_ROUNDS = 20  # of discovery in a process
+_BLIND = 3  # of them in a row that find nothing
 
 
 class ForwardHook(Hook):
@@ -26,7 +27,8 @@ class ForwardHook(Hook):
         self._owned = set()  # ids of the parameters of the optimizers that stepped
         self._wrapped = set()
         self._seeking = False
-        self._steps = self._rounds = self._without = 0
+        self._steps = self._rounds = self._without = self._blind = 0
+        self._optimizers = {}  # those seen: id, reference
         self._call = torch.nn.Module.__dict__["__call__"]
         self._seek_call = self._make_seeker()
 
@@ -44,7 +46,7 @@ class ForwardHook(Hook):
     # Discovery
 
     def _seek(self):
-        if self._rounds < _ROUNDS and not self._seeking and not self.failed:
+        if self._rounds < _ROUNDS and self._blind < _BLIND and not self._seeking and not self.failed:
             self._rounds += 1
             self._steps = 0
             self._candidates = dict(self.roots)
@@ -63,17 +65,6 @@ class ForwardHook(Hook):
     def seek_again(self):
         if self._seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
             torch.nn.Module.__call__ = self._seek_call
-
-    def stand_aside(self):
-        """While torch.compile wraps a module: it binds the module's `__call__`, which is to be torch's."""
-        self.original_call()
-        Hook.remove(self)
-        self._wrapped = set()
-
-    def come_back(self):
-        if not self.failed:
-            self.seek_again()
-            self._wrap_roots()
 
     def _make_seeker(self):
         hook, original = self, self._call
@@ -109,7 +100,11 @@ class ForwardHook(Hook):
         return depth
 
     def optimizer_stepped(self, optimizer):
-        """While discovering: the roots are those that own the optimizer's parameters."""
+        """The roots own the optimizer's parameters; an optimizer not seen before may bring another model."""
+        known = self._optimizers.get(id(optimizer))
+        if known is None or known() is not optimizer:
+            self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+            self._seek()
         if self._seeking:
             for group in optimizer.param_groups:
                 self._owned.update(map(id, group["params"]))
@@ -132,6 +127,7 @@ class ForwardHook(Hook):
         self._stop_seeking()
         modules = [m for m in (ref() for ref in self._candidates.values()) if m is not None]
         owners = [m for m in modules if any(id(p) in self._owned for p in m.parameters())]
+        self._blind = 0 if modules else self._blind + 1
         self.roots = {id(m): weakref.ref(m) for m in (owners or modules)}
         self._candidates = {}
         self._owned = set()

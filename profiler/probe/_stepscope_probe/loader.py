@@ -13,7 +13,7 @@ class LoaderHook(Hook):
 
     def __init__(self, probe):
         Hook.__init__(self, probe)
-        self._loaders = {}  # id of the sampler of a loader: (reference, Loader)
+        self._loaders = []  # sampler of a DataLoader, its dataset (both by reference), Loader
 
     def install(self):
         from torch.utils.data import dataloader
@@ -64,30 +64,36 @@ class LoaderHook(Hook):
 
     def loader(self, iterator):
         """The Loader of an iterator: one per DataLoader, over all its epochs."""
-        sampler = iterator._index_sampler
-        known = self._loaders.get(id(sampler))
-        if known is not None and known[0]() is sampler:
-            return known[1]
+        for sampler, _, loader in self._loaders:
+            if sampler() is iterator._index_sampler:
+                return loader
         self.probe.look_for_cuda()
         loader = Loader()
         loader.settings = settings(iterator)
         loader.settings["site"] = user_site()
-        try:
-            reference = weakref.ref(sampler)
-        except TypeError:  # then the sampler is kept alive
-
-            def reference(sampler=sampler):
-                return sampler
-
-        self._loaders[id(sampler)] = (reference, loader)
+        loader.train = self._successor(iterator._dataset)
+        self._loaders.append((_reference(iterator._index_sampler), _reference(iterator._dataset), loader))
         if loader.settings["site"]:
             self.site()
         return loader
+
+    def _successor(self, dataset):
+        """Whether a DataLoader that trained on this dataset is gone: many loops make a new one each epoch."""
+        gone = [entry for entry in self._loaders if entry[0]() is None]
+        self._loaders = [entry for entry in self._loaders if entry[0]() is not None]
+        return any(loader.train and known() is dataset for _, known, loader in gone)
 
     def tell(self, loader):
         """Send the loader's settings when it is first used, and when it turns out to train."""
         loader.told = loader.train
         self.probe.write("[%s,%s]\n" % ('"loader"', json.dumps(dict(loader.settings, train=loader.train))))
+
+
+def _reference(value):
+    try:
+        return weakref.ref(value)
+    except TypeError:  # then it is kept alive
+        return lambda: value
 
 
 def settings(iterator):

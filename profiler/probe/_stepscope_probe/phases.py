@@ -76,7 +76,8 @@ class Phases:
         for loader in loaders:
             if not loader.train:
                 loader.train = self.loader = True
-                self.release(0)
+        if self.held:
+            self.release(0 if self.held[0][0] in loaders else EVALUATION)
 
     def forget(self):
         """Drop what is held. Returns the index of the first step dropped, or None."""

@@ -22,6 +22,7 @@ from .phases import EVALUATION
 from .sites import user_site
 from .spool import Spool
 from .tensors import TensorHook
+from .uncompiled import leave_alone
 from .window import TraceWindow
 
 VERSION = 1
@@ -56,6 +57,10 @@ class Probe:
     def start(self):
         if not self.lazy:
             self._hello()
+        try:
+            leave_alone()
+        except Exception as error:
+            self.event("hook_off", "warning", "A compiler may look at the probe: %s" % error)
         self.enable()
         atexit.register(self.finish)
         if hasattr(os, "register_at_fork"):
@@ -137,10 +142,6 @@ class Probe:
         if self.tensors in self.hooks:
             self.hooks.remove(self.tensors)
             self.tensors.disable()
-        self.forward.stand_aside()
-
-    def compile_ends(self):
-        self.forward.come_back()
 
     def optimizer_stepped(self, optimizer):
         self.forward.optimizer_stepped(optimizer)

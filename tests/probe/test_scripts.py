@@ -1,0 +1,88 @@
+"""Kinds of user scripts: same output and status as without the probe, and as many steps as they made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from tests.probe.reading import EPOCH_FIRST, EVALUATION, PARTIAL, SCRIPTS, run
+
+
+def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -> None:
+    ran = run(tmp_path, "gan.py")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.said["wrapped"]  # the class is, its instances are not
+    steps, timed = ran.only.training, ran.said["steps"]
+    assert len(steps) == len(timed) == 10
+    assert {s["optimizer_calls"] for s in steps} == {2}
+    for stage in ("forward", "backward"):
+        assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
+
+
+def test_a_scaler_that_skips_and_accumulated_gradients(tmp_path: Path) -> None:
+    ran = run(tmp_path, "scaled.py")
+    assert ran.returncode == 0, ran.stderr
+    steps = ran.only.training
+    assert len(steps) == ran.said["steps"] == 32
+    assert ran.said["skipped"] == 1
+    assert sum(s["optimizer_calls"] for s in steps) == ran.said["calls"] == 7
+    assert [i for i, s in enumerate(steps) if s["flags"] & EPOCH_FIRST] == [0, 16]
+    assert not ran.only.evaluation
+
+
+def test_without_a_loader(tmp_path: Path) -> None:
+    ran = run(tmp_path, "unlooped.py")
+    assert ran.returncode == 0, ran.stderr
+    assert len(ran.only.training) == 10
+    assert [s["flags"] for s in ran.only.evaluation] == [EVALUATION] * 4 + [EVALUATION | PARTIAL]
+    assert {s["samples"] for s in ran.only.steps} == {0}
+
+
+def test_module_with_spawned_workers_relative_data_and_a_status(tmp_path: Path) -> None:
+    (tmp_path / "rel").mkdir()
+    (tmp_path / "rel" / "path.txt").write_text("1 2 3 4 5 6")
+    args = ("-m", "pkg.train", "--data", "rel/path.txt")
+    (tmp_path / "pkg").symlink_to(SCRIPTS / "pkg")
+    ran = run(tmp_path, *args)
+    assert (ran.returncode, ran.stderr) == (3, "")
+    assert ran.stdout.endswith("step 6\nanswer 45 argv ['--data', 'rel/path.txt']\n")
+    # neither the workers nor the process beside the loop write
+    assert len(ran.only.training) == 6
+    assert [s["samples"] for s in ran.only.training] == [2] * 6
+    assert ran.only.loaders[-1] | {"site": ""} == {
+        "num_workers": 1, "batch_size": 2, "prefetch_factor": 2, "pin_memory": False,
+        "persistent_workers": True, "dataset": "Lines", "train": True, "site": ""}
+
+
+def test_terminal_input_carriage_returns_and_an_exception(tmp_path: Path) -> None:
+    bare = run(tmp_path, "talking.py", stdin="Ada\n", probe=False)
+    ran = run(tmp_path, "talking.py", stdin="Ada\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    assert ran.returncode == 1
+    assert "\r9 [" in ran.stderr
+    assert ran.stderr.endswith("RuntimeError: out of coffee\n")
+    assert len(ran.only.training) == 10
+    assert ran.only.training[-1]["flags"] & PARTIAL
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_compiled_without_a_graph_break(tmp_path: Path, backend: str) -> None:
+    bare = run(tmp_path, "compiled.py", backend, probe=False)
+    ran = run(tmp_path, "compiled.py", backend)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == bare.stdout
+    assert ran.said["breaks"] == 0
+    assert len(ran.only.training) == 7 * 8
+    # of the later models the first steps are not seen yet, and a compiled function hides its own
+    assert sum(s["forward"] > 0 for s in ran.only.training) >= 6 * 6
+
+
+def test_a_compiled_step_breaks_no_more_often_than_without_us(tmp_path: Path) -> None:
+    bare = run(tmp_path, "compiled_step.py", probe=False)
+    ran = run(tmp_path, "compiled_step.py")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == json.loads(bare.stdout)
+    assert len(ran.only.training) == 10
