@@ -8,7 +8,7 @@ step is the longest of the three.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MOST_WORKERS = 16
 NEAR_BEST = 1.05  # the smallest number of workers within 5 % of the best
@@ -50,6 +50,14 @@ class LoaderModel:
         load = (self.cpu + self.other_cpu) / (self.cores * then)
         slower = SLOWER + FULL * max(0.0, load - CROWDED) + OTHERS * max(0.0, self.others - 0.1)
         return self.step / (slower * then), self.step / then, self.step / (FASTER * then)
+
+    def harmless(self, workers: int) -> bool:
+        """Whether even the pessimistic end is no slower, were the machine ours alone.
+
+        Where compute fills the cores, a worker beside it makes its threads wait for each
+        other: measured on two cores, that can cost far more than the wait did.
+        """
+        return replace(self, others=0.0).speedup(workers)[0] >= 1.0
 
     def candidates(self) -> list[int]:
         """Numbers worth trying: powers of two and the cores, above the present one.

@@ -26,7 +26,7 @@ def check(facts: Facts) -> Outcome:
     remedy = prediction = None
     if model and best is not None:
         low, middle, high = model.speedup(best)
-        if middle >= GAIN:
+        if middle >= GAIN and model.harmless(best):
             remedy = Remedy("num_workers", facts.workers, best)
             prediction = Prediction("no_input_wait", middle, low, high)
     title = f"Data wait: workers {facts.workers} \u2192 {best}" if remedy else "The loop waits for data"

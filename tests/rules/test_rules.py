@@ -77,6 +77,21 @@ def test_workers_that_fill_the_cores_are_no_remedy(tmp_path):
     assert found.remedy is None and found.prediction is None and "cheaper" in found.advice
 
 
+def test_workers_are_no_remedy_where_compute_fills_the_cores(tmp_path):
+    path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 12.0}, data_cpu=11.9, cores=2,
+                    host={"target.cpu": 1.8, "host.cpu": 0.95})
+    found = finding("input_bound", path)
+    assert found.remedy is None and "cores are busy" in found.advice
+
+
+def test_a_machine_that_others_use_is_counter_evidence(tmp_path):
+    path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 200.0}, data_cpu=2.0, cores=4,
+                    host={"target.cpu": 1.0, "host.cpu": 0.95})
+    found = finding("input_bound", path)
+    assert found.prediction.high / found.prediction.low > 1.3
+    assert any(e.value == pytest.approx(0.7) for e in found.counter_evidence)
+
+
 def test_a_loop_without_a_loader_gets_no_number(tmp_path):
     path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 200.0}, workers=None)
     found = finding("input_bound", path)
