@@ -147,5 +147,8 @@ def _open_window(files: list[str]) -> int:
     if importlib.util.find_spec("PySide6") is None:
         raise UsageError("the window needs PySide6, which is not installed",
                             'Run pip install "stepscope[gui]"')
-    # By name: the headless part has no import of the desktop.
-    return int(importlib.import_module("app.main").run(files))
+    try:  # by name: the headless part has no import of the desktop
+        window = importlib.import_module("app.main")
+    except ImportError as error:  # a system library that Qt needs, most often
+        raise UsageError(f"the window cannot start: {error}", "stepscope doctor tells what is missing") from error
+    return int(window.run(files))

@@ -99,7 +99,14 @@ def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None) -> Di
         findings=tuple(findings),
         ruled_out=tuple((rule.title, out.ruled_out) for rule, out in outcomes if out.ruled_out),
         lacks=tuple((rule.title, out.lacks) for rule, out in outcomes if out.lacks),
-        notes=notes(run, facts), others=tuple(every) if len(every) > 1 else ())
+        notes=(*_pace(every, facts), *notes(run, facts)), others=tuple(every) if len(every) > 1 else ())
+
+
+def _pace(every: list[tuple[Facts, Decision]], facts: Facts) -> tuple[str, ...]:
+    if len(every) < 2:
+        return ()
+    who = f"rank {facts.rank}" if facts.rank is not None else f"process {facts.process and facts.process.pid}"
+    return (f"Of {len(every)} loops {who} is shown, whose own bottleneck costs most",)
 
 
 def training_processes(run: Run) -> list[int | None]:

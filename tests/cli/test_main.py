@@ -71,6 +71,16 @@ def test_no_qt_names_the_extra(no_display, monkeypatch, capsys):
     assert 'pip install "stepscope[gui]"' in capsys.readouterr().err
 
 
+def test_qt_without_its_libraries_is_one_line(monkeypatch, capsys):
+    def broken(name):
+        raise ImportError("libEGL.so.1: cannot open shared object file")
+
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    monkeypatch.setattr(cli.importlib, "import_module", broken)
+    assert main([]) == 2
+    assert "libEGL.so.1" in capsys.readouterr().err
+
+
 def test_a_file_opens_the_window(monkeypatch, tmp_path):
     file = tmp_path / "a.stepscope"
     file.touch()

@@ -147,6 +147,7 @@ def test_bursts_of_workers_do_not_hide_the_wait(path):
 
 def test_ranks_are_listed_and_their_throughput_added(path):
     found = told(path, ranks=2, steps=100).to_json()
+    assert found["notes"][0] == "Of 2 loops rank 0 is shown, whose own bottleneck costs most"
     assert [r["rank"] for r in found["ranks"]] == [0, 1]
     assert found["throughput"]["value"] == pytest.approx(2 * 64 / 0.0523)
 
