@@ -150,5 +150,6 @@ def _open_window(files: list[str]) -> int:
     try:  # by name: the headless part has no import of the desktop
         window = importlib.import_module("app.main")
     except ImportError as error:  # a system library that Qt needs, most often
-        raise UsageError(f"the window cannot start: {error}", "stepscope doctor tells what is missing") from error
+        raise UsageError(f"the window cannot start: {error}",
+                         "stepscope doctor tells what is missing") from error
     return int(window.run(files))

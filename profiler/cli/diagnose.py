@@ -54,7 +54,8 @@ def print_diagnosis(told: Mapping[str, Any]) -> None:
     print(f"{WORDS.get(told['verdict'], told['verdict'])}: {told['headline']}.")
     if told["also"]:
         print(f"Also {', '.join(WORDS.get(word, word).lower() for word in told['also'])}.")
-    print(f"Confidence {told['confidence']}: {told['reason']}.")
+    if told["reason"] != told["headline"]:
+        print(f"Confidence {told['confidence']}: {told['reason']}.")
     print()
     if told["step_ms"]:
         _print_stages(told)
