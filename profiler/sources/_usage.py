@@ -29,16 +29,36 @@ def _usage_psutil(process: psutil.Process) -> Usage | None:
         return None
 
 
-def _usage_procfs(process: psutil.Process) -> Usage | None:
-    # One read of one file in place of three: workers come in hundreds.
+def _stat(pid: int) -> tuple[bytes, list[bytes]] | None:
+    """Of a living process: what stands before its state in /proc/PID/stat, and the fields from there on."""
     try:
-        with open(f"/proc/{process.pid}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             head, _, tail = file.read().rpartition(b")")
     except OSError:
         return None
     fields = tail.split()
-    if len(fields) < 22 or fields[0] in (b"Z", b"X"):
+    return None if len(fields) < 22 or fields[0] in (b"Z", b"X") else (head, fields)
+
+
+def _start_psutil(pid: int) -> object | None:
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
         return None
+
+
+def _start_procfs(pid: int) -> object | None:
+    found = _stat(pid)
+    return found and found[1][19]
+
+
+def _usage_procfs(process: psutil.Process) -> Usage | None:
+    # One read of one file in place of three: workers come in hundreds.
+    found = _stat(process.pid)
+    if found is None:
+        return None
+    head, fields = found
     name = head.partition(b"(")[2].decode(errors="replace")
     return Usage((int(fields[11]) + int(fields[12])) / _TICKS, int(fields[21]) * _PAGE, name, int(fields[1]))
 
@@ -46,9 +66,9 @@ def _usage_procfs(process: psutil.Process) -> Usage | None:
 if sys.platform == "linux":
     _TICKS = os.sysconf("SC_CLK_TCK")
     _PAGE = os.sysconf("SC_PAGE_SIZE")
-    usage = _usage_procfs
+    usage, start_of = _usage_procfs, _start_procfs
 else:
-    usage = _usage_psutil
+    usage, start_of = _usage_psutil, _start_psutil
 
 
 def is_spawned_worker(process: psutil.Process, parent: psutil.Process | None) -> bool:

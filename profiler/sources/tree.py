@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import psutil
 
+from profiler.sources._usage import start_of
+
 REFRESH_NS = 400_000_000  # the host source asks every 500 ms and shall see each new process at once
 
 
@@ -28,6 +30,7 @@ class TargetTree:
         self.loops: set[int] = set()
         self._lock = threading.Lock()
         self._members: dict[int, psutil.Process] = {}
+        self._starts: dict[int, object] = {}
         self._seen: set[int] = set()  # pids of the last look, in the tree or not
         self._read_at = -REFRESH_NS
         if pid is not None:
@@ -38,10 +41,10 @@ class TargetTree:
         with self._lock:
             self.pid, self.process = pid, process
             self._members.clear()
+            self._starts.clear()
             self._seen.clear()
             self._read_at = -REFRESH_NS
-            with suppress(psutil.Error):
-                self._members[pid] = psutil.Process(pid)
+            self._add(pid)
 
     def processes(self) -> list[psutil.Process]:
         """Those alive, at most REFRESH_NS old. The objects stay the same while a process lives."""
@@ -56,7 +59,9 @@ class TargetTree:
         return any(p.pid == pid for p in self.processes())
 
     def _refresh(self) -> None:
-        self._members = {pid: p for pid, p in self._members.items() if _is_alive(p)}
+        alive = {pid for pid in self._members if start_of(pid) == self._starts[pid]}
+        self._members = {pid: p for pid, p in self._members.items() if pid in alive}
+        self._starts = {pid: self._starts[pid] for pid in alive}
         pids = set(psutil.pids())
         # Only parents of new pids are read: a big server has thousands of processes.
         new = pids - self._seen - self._members.keys()
@@ -71,11 +76,13 @@ class TargetTree:
                     found = self._add(pid) or found
 
     def _add(self, pid: int) -> bool:
-        try:
-            self._members[pid] = psutil.Process(pid)
-        except psutil.Error:
+        start = start_of(pid)
+        if start is None:
             return False
-        return True
+        with suppress(psutil.Error):
+            self._members[pid] = psutil.Process(pid)
+            self._starts[pid] = start
+        return pid in self._members
 
 
 def _parent(pid: int) -> int | None:
@@ -83,10 +90,3 @@ def _parent(pid: int) -> int | None:
         return psutil.Process(pid).ppid()
     except psutil.Error:
         return None
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
