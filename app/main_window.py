@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from app import actions, theme
-from app.commands import Commands
+from app.run_events import RunEvents
 from app.settings import Settings, on_screen
 from app.tokens import MENU_BAR
 from app.widgets.basic import Surface, row
@@ -30,13 +30,12 @@ from app.widgets.status_bar import StatusBar
 if TYPE_CHECKING:
     from app.document import Document
     from app.recorder import Recorder
-    from app.spec import LaunchSpec
 
 SIZE = QSize(1600, 1000)
 MINIMUM = QSize(960, 600)
 
 
-class MainWindow(Commands):
+class MainWindow(RunEvents):
     """Screens are made when they are first shown; nothing slow is imported before the first paint."""
 
     filled = Signal()  # the first screen, the document and the recorder are there
@@ -103,6 +102,8 @@ class MainWindow(Commands):
         self.recorder = Recorder(self)
         self.document.opened.connect(self._on_opened)
         self.document.closed.connect(self._on_closed)
+        self.document.grew.connect(self._on_grew)
+        self.document.ended.connect(self._ask_facts)
         self.document.failed.connect(self.tell)
         self.recorder.started.connect(self._on_started)
         self.recorder.finished.connect(self._on_finished)
@@ -158,43 +159,6 @@ class MainWindow(Commands):
     def _mark_theme(self) -> None:
         for mode in theme.MODES:
             self.actions_by_name[f"theme:{mode}"].setChecked(mode == theme.mode())
-
-    def _launch(self, spec: LaunchSpec) -> None:
-        if self.recorder is None or self.recorder.active:
-            return
-        self.recorder.start(spec)
-        self.rail.items["live"].set_dot(True)
-        self.status.show_facts(rate=f"{spec.rate_hz or 10:g} Hz", state="starting", run_file="run file")
-        self.show_screen("live")
-
-    def _on_started(self, path: Path) -> None:
-        self.status.show_facts(state="recording", run_file=path.name)
-        self.open_path(str(path))
-
-    def _on_finished(self, path: Path | None, end: object) -> None:
-        self._ended()
-        if path is not None:
-            self.settings.remember("recent", str(path))
-
-    def _on_failed(self, text: str) -> None:
-        self._ended()
-        self.tell(text)
-
-    def _ended(self) -> None:
-        self.rail.items["live"].set_dot(False)
-        self.status.show_facts(rate="not sampling", state="idle")
-        self._update_actions()
-
-    def _on_opened(self, path: Path) -> None:
-        self.setWindowFilePath(str(path))
-        self.status.show_facts(run_file=path.name)
-        self.settings.remember("recent", str(path))
-        self._update_actions()
-
-    def _on_closed(self) -> None:
-        self.setWindowFilePath("")
-        self.status.show_facts(run_file="no run file")
-        self._update_actions()
 
     @property
     def recording(self) -> bool:

@@ -14,6 +14,9 @@ from profiler.paths import runs_dir
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
+if TYPE_CHECKING:
+    from profiler.run.reader import Run
+
 SHOWN = 6
 
 
@@ -63,14 +66,13 @@ def read_one(path: Path) -> Recent | None:
     try:
         meta = run.meta
         workload = meta.get("workload") or {}
-        command = [str(word) for word in meta.get("command") or ()]
         return Recent(
             path,
             str(meta.get("name") or path.stem),
             datetime.fromtimestamp(run.start_ns / 1e9),
             stat.st_size,
             str(workload.get("name") or ""),
-            _capture(command),
+            _capture(run),
             max(0.0, (run.end_ns - run.start_ns) / 1e9),
             _step_ms(run),
             run.state == "recording",
@@ -81,21 +83,21 @@ def read_one(path: Path) -> Recent | None:
         run.close()
 
 
-def _capture(command: list[str]) -> str:
-    if any(word.startswith("--trace-every") for word in command):
-        return "traces"
-    return "trace" if any(word.startswith("--trace-steps") for word in command) else "light"
+def _capture(run: Run) -> str:
+    """The level that it was recorded at, by the traces it holds."""
+    traces = sum(attachment.kind == "kineto" for attachment in run.attachments())
+    return "light" if not traces else "trace" if traces == 1 else "traces"
 
 
 def _step_ms(run: Run) -> float | None:
-    """The median of the steady steps; None where there are none."""
-    from profiler.analysis.steady import steady
+    """The median of the steady steps; None where there are too few to say."""
+    from profiler.analysis.steady import FEWEST, steady
     from profiler.analysis.steps import load_steps
     from profiler.analysis.summary import spread
 
     steps = load_steps(run)
     wall = steps.wall[steady(steps).mask]
-    return spread(wall).median / 1e6 if len(wall) else None
+    return spread(wall).median / 1e6 if len(wall) >= FEWEST else None
 
 
 def when(moment: datetime, now: datetime) -> str:

@@ -82,7 +82,8 @@ QPushButton[kind="flat"]:focus {{ border-color: {t.acc}; padding: 0 6px; }}
 QPushButton[kind="flat"]:disabled {{ color: {t.dis}; }}
 QPushButton[kind="danger"] {{ color: {t.err}; border-color: {t.err}; }}
 QPushButton[kind="danger"]:hover {{ background: {t.errtint}; }}
-QPushButton[kind="link"] {{ border-color: transparent; color: {t.acc}; padding: 0 3px; min-height: 18px; }}
+QPushButton[kind="link"] {{ border-color: transparent; color: {t.acc}; padding: 0 3px;
+  min-height: 18px; font-weight: 400; }}
 QPushButton[kind="link"]:hover {{ background: transparent; text-decoration: underline; }}
 QPushButton[kind="link"]:focus {{ border-color: {t.acc}; padding: 0 2px; min-height: 16px; }}
 QPushButton[big="true"] {{ min-height: 38px; font-size: 13px; }}

@@ -202,10 +202,11 @@ class LaunchPanel(QWidget):
             sizes.setdefault(run.capture, run.size)
         self.capture.show_sizes(sizes)
         last = alike[0] if alike and not reason else None
+        size = sizes.get(self.capture.level()) if last else None
         self.panes.estimate.show_text(
             reason or (f"{format_time(last.seconds * 1e9)} the last time" if last else "")
         )
-        self.panes.size_text.setText(f"run file {format_bytes(last.size)}" if last else "")
+        self.panes.size_text.setText(f"run file {format_bytes(size)}" if size else "")
         restyle(self.panes.estimate, tone="err" if reason else "t2")
 
     # What arrives later

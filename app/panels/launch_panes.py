@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QStackedWidget, QWidget
 
@@ -13,7 +14,8 @@ from app.widgets.basic import ElidedLabel, Hairline, Surface, label, row, strip
 from app.widgets.button import Button, Segments
 
 NARROW = 1280  # of the window; below it the right pane becomes a tab
-LEFT, RIGHT = 432, 448
+LEFT, CENTRE, RIGHT = 432, 620, 448
+LEAST_LEFT, LEAST_CENTRE, LEAST_RIGHT = 300, 560, 280
 
 
 class LaunchPanes(Surface):
@@ -32,6 +34,7 @@ class LaunchPanes(Surface):
         super().__init__("raised", parent=parent)
         self._settings = settings
         self.narrow: bool | None = None
+        self._touched = False  # the user has moved a divider
         self.box.addWidget(strip(heading, RUN_BAR))
         self.forms = QStackedWidget()
         for form in forms:
@@ -52,10 +55,11 @@ class LaunchPanes(Surface):
         self.splitter = QSplitter()
         self.splitter.setHandleWidth(1)
         self.splitter.setChildrenCollapsible(False)
-        for pane, least in ((first, 300), (self._centre, 560), (self._right, 280)):
+        for pane, least in ((first, LEAST_LEFT), (self._centre, LEAST_CENTRE), (self._right, LEAST_RIGHT)):
             pane.setMinimumWidth(least)
             self.splitter.addWidget(pane)
         self.splitter.setStretchFactor(1, 1)
+        self.splitter.splitterMoved.connect(self._on_moved)
         self.box.addWidget(self.splitter, 1)
         self._fold(False)
 
@@ -67,6 +71,8 @@ class LaunchPanes(Surface):
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(inner)
         return area
 
@@ -101,16 +107,24 @@ class LaunchPanes(Surface):
     def _on_tab(self, name: object) -> None:
         self._middle.setCurrentWidget(self._side if name == "side" and self.narrow else self.forms)
 
+    def _on_moved(self, _position: int, _index: int) -> None:
+        self._touched = True
+
     def reset_layout(self) -> None:
         """The widths of a first start."""
-        left = 320 if self.narrow else LEFT
-        self.splitter.setSizes([left, max(560, self.width() - left - RIGHT), RIGHT])
+        self._touched = False
+        total = self.width()
+        left = LEFT if total >= LEFT + CENTRE + RIGHT else LEAST_LEFT
+        right = max(LEAST_RIGHT, min(RIGHT, total - left - CENTRE))
+        self.splitter.setSizes([left, max(CENTRE, total - left - right), right])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         narrow = self.window().width() < NARROW
         if narrow != self.narrow:
             self._fold(narrow)
+        elif not self._touched:
+            self.reset_layout()
 
     def _fold(self, narrow: bool) -> None:
         self.narrow = narrow
@@ -128,9 +142,9 @@ class LaunchPanes(Surface):
         self._right.setVisible(not narrow)
         self.reset_layout()
         if not narrow and (state := self._settings.state("launch/splitter")) is not None:
-            self.splitter.restoreState(state)
+            self._touched = self.splitter.restoreState(state)
 
     def keep_layout(self) -> None:
         """Remember the widths for the next start."""
-        if not self.narrow:
+        if self._touched and not self.narrow:
             self._settings.set("launch/splitter", self.splitter.saveState())

@@ -25,6 +25,8 @@ _ICONS = {
     "error": ("error", "err"),
     "absent": ("minus", "t3"),
 }
+ROWS = 9  # more of them, all fine, are folded
+HERE = ("Window", "Display")  # it is open, so both are there
 RATES = ((10.0, "10 Hz"), (50.0, "50"), (100.0, "100"))
 
 
@@ -45,6 +47,10 @@ class PreflightPane(QWidget):
         self._rows = QVBoxLayout()
         self._rows.setSpacing(0)
         box.addLayout(self._rows)
+        self._whole, self._folded = False, 0
+        self._more = Button("", kind="link")
+        self._more.clicked.connect(self._toggle)
+        box.addLayout(row(self._more, None, margins=(34, 4, 16, 0)))
         box.addSpacing(8)
         preflight.changed.connect(self.refresh)
         self._age = QTimer(self)
@@ -61,14 +67,25 @@ class PreflightPane(QWidget):
                 widget.deleteLater()
         for check in self._shown():
             self._rows.addWidget(self._row(check))
+        self._more.setVisible(bool(self._folded))
+        self._more.setText("Show fewer" if self._whole else f"{self._folded} more, nothing wrong")
         self._show_age()
 
     def _shown(self) -> Sequence[Check]:
+        """What needs attention, and as many others as there is room for, in the doctor's order."""
+        self._folded = 0
         if self._preflight.error:
-            return [
-                Check("Check", "error", self._preflight.error, "stepscope doctor in a terminal says more")
-            ]
-        return self._preflight.checks
+            return [Check("Check", "error", self._preflight.error, "stepscope doctor says more")]
+        checks = [check for check in self._preflight.checks if check.name not in HERE]
+        loud = [check for check in checks if check.state in ("warning", "error")]
+        quiet = [check for check in checks if check not in loud]
+        kept = [*loud, *quiet[: max(0, ROWS - len(loud))]]
+        self._folded = len(checks) - len(kept)
+        return checks if self._whole else [check for check in checks if check in kept]
+
+    def _toggle(self) -> None:
+        self._whole = not self._whole
+        self.refresh()
 
     def _row(self, check: Check) -> QWidget:
         icon, tone = _ICONS.get(check.state, _ICONS["error"])
@@ -90,7 +107,7 @@ class PreflightPane(QWidget):
 
     def _show_age(self) -> None:
         if self._preflight.busy:
-            self.header.note.setText("checking this machine")
+            self.header.note.setText("checking")
         elif self._preflight.asked_at is None:
             self.header.note.setText("not checked yet")
         else:
@@ -102,7 +119,7 @@ class PreflightPane(QWidget):
                 if seconds < 60
                 else f"{seconds // 60} min ago"
             )
-            self.header.note.setText(f"this machine, {age}")
+            self.header.note.setText(age)
 
 
 class _Level(QAbstractButton):
@@ -231,7 +248,8 @@ class _RecentRow(QAbstractButton):
         painter.fillRect(QRect(0, self.height() - 1, self.width(), 1), theme.colour("grid"))
         middle, right = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignRight
         width = self.width() - 32
-        names = width - 240
+        dated = width >= 320
+        names = width - (220 if dated else 100)
         painter.setFont(theme.font(12, 500))
         painter.setPen(theme.colour("t1"))
         name = painter.fontMetrics().elidedText(self._recent.name, Qt.TextElideMode.ElideRight, names)
@@ -239,11 +257,12 @@ class _RecentRow(QAbstractButton):
         painter.setFont(theme.font(12, 600))
         step = self._recent.step_ms
         if step is not None:
-            painter.drawText(QRect(16 + names, 0, 104, ROW), middle | right, format_ms(step * 1e6))
+            painter.drawText(QRect(16 + names, 0, 100, ROW), middle | right, format_ms(step * 1e6))
         painter.setFont(theme.font(12))
         painter.setPen(theme.colour("t3"))
         text = "recording" if self._recent.recording else when(self._recent.when, datetime.now())
-        painter.drawText(QRect(16 + width - 132, 0, 132, ROW), middle | right, text)
+        if dated:
+            painter.drawText(QRect(16 + width - 116, 0, 116, ROW), middle | right, text)
         if self.hasFocus():
             painter.setPen(QPen(theme.colour("acc"), 2))
             painter.drawRect(self.rect().adjusted(1, 1, -1, -2))

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.spec import LaunchSpec
 from app.tokens import SCREEN_HEADING
-from app.widgets.basic import ElidedLabel, Surface, label, row, strip
+from app.widgets.basic import ElidedLabel, Surface, row, strip
 from app.widgets.button import Button, Segments
 from app.widgets.form import Form
 from profiler import catalog
@@ -35,8 +35,7 @@ class Page(Surface):
         self, title: str = "", text: str = "", below: bool = False, parent: QWidget | None = None
     ) -> None:
         super().__init__("raised", parent=parent)
-        self.title = label(title, "heading")
-        self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
+        self.title = ElidedLabel(title, "heading")
         self.text = ElidedLabel(text, "sub")
         names = QVBoxLayout()
         names.setContentsMargins(0, 0, 0, 0)
@@ -103,7 +102,7 @@ class WorkloadPage(Page):
         if self.info is not None:
             self._kept[self.info.name] = self.form.values()
         self.info = info
-        self.title.setText(info.title)
+        self.title.show_text(info.title)
         self.text.show_text(info.summary)
         rows: list[Setting] = [_row(NAME, "str", "what the run is called in lists", "Name", "Run")]
         rows += info.settings

@@ -1,4 +1,4 @@
-"""The bar at the foot: device, machine, sampling rate, dropped records, state; the run file at the right."""
+"""The bar at the foot: device, machine, sampling rate, dropped records, cost; the run file at the right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.icons import IconLabel
 from app.tokens import STATUS_BAR
 from app.widgets.basic import Hairline, Surface, label, row
 
-FIELDS = ("device", "machine", "rate", "dropped", "state")
+FIELDS = ("device", "machine", "rate", "dropped", "overhead", "state")
 
 
 class StatusBar(Surface):
@@ -37,7 +37,7 @@ class StatusBar(Surface):
         inner = QWidget()
         inner.setLayout(line)
         self.box.addWidget(inner, 1)
-        self.show_facts(device="", machine="This machine", rate="not sampling", dropped="", state="idle")
+        self.show_facts(device="", machine="This machine", rate="not sampling", dropped="", overhead="", state="idle")
 
     def show_facts(self, *, device_icon: str = "", run_file: str | None = None, **facts: str) -> None:
         """Show facts by field: device, machine, rate, dropped, state; others stay as they are."""

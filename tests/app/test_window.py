@@ -193,12 +193,13 @@ def printed(code: str) -> str:
     """What a fresh Python says that runs `code`."""
     argv = [sys.executable, "-c", code]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert not done.stderr.strip().replace("This plugin does not support propagateSizeHints()", ""), done.stderr
+    told = done.stderr.replace("This plugin does not support propagateSizeHints()", "").strip()
+    assert not told
     return done.stdout.strip()
 
 
 def test_the_first_paint_brings_nothing_slow() -> None:
-    """pyqtgraph, numpy and the catalog come after the first paint; torch and sqlite3 never into this process."""
+    """pyqtgraph, numpy and the catalog come after the first paint, sqlite3 with the run, torch never."""
     code = """
 import sys
 from app.main_window import MainWindow
