@@ -37,6 +37,7 @@ class Steps:
     extras: Mapping[str, FloatArray]
     device: Mapping[str, FloatArray]
     lag: Mapping[str, FloatArray]
+    unit: str = "samples"  # what `extras["samples"]` counts
 
     def __len__(self) -> int:
         return len(self.t1_ns)
@@ -64,6 +65,7 @@ class Steps:
             extras={name: values[mask] for name, values in self.extras.items()},
             device={name: values[mask] for name, values in self.device.items()},
             lag={name: values[mask] for name, values in self.lag.items()},
+            unit=self.unit,
         )
 
 
@@ -92,6 +94,9 @@ def load_steps(run: Run, process: int | None = None, t0_ns: int | None = None,
         return _aligned(end, *_values(run, process, metric, t0_ns, t1_ns))
 
     walls = np.rint(wall).astype(np.int64)
+    unit, per_sample = work(run)
+    extras = {name: column(f"step.{name}") for name in EXTRAS}
+    extras["samples"] = extras["samples"] * per_sample
     measured = {stage: column(f"step.{stage}") for stage in STAGES if stage != "other"}
     return Steps(
         process=process,
@@ -100,10 +105,21 @@ def load_steps(run: Run, process: int | None = None, t0_ns: int | None = None,
         t1_ns=end,
         flags=_whole(column("step.flags")),
         stages=partition(walls, {stage: _whole(values) for stage, values in measured.items()}),
-        extras={name: column(f"step.{name}") for name in EXTRAS},
+        extras=extras,
         device={stage: column(f"step.device_{stage}") for stage in DEVICE_STAGES},
         lag={stage: column(f"step.lag_{stage}") for stage in LAG_STAGES},
+        unit=unit,
     )
+
+
+def work(run: Run) -> tuple[str, int]:
+    """What throughput counts, and how many of it a row of a batch holds: ("tokens", 256) for text."""
+    workload = run.meta.get("workload")
+    told = workload.get("work") if isinstance(workload, dict) else None
+    match told:
+        case [str(unit), int(n)] if n > 0:
+            return unit, n
+    return "samples", 1
 
 
 def partition(wall: IntArray, stages: Mapping[str, IntArray]) -> dict[str, IntArray]:

@@ -62,8 +62,9 @@ class StepSummary:
     syncs: float | None
     sync: float | None
     waits: FloatArray  # data wait of the typical steps
-    throughput: float | None  # samples per second over the steady steps
-    batch: float | None  # samples per step
+    unit: str  # samples or tokens
+    throughput: float | None  # of them per second over the steady steps
+    batch: float | None  # of them per step
     whole_throughput: float | None
     whole_ns: float  # from the first training step's start to the last one's end
     stalls: BoolArray  # [steady] which steps are rare stalls
@@ -99,7 +100,7 @@ def summarise(steps: Steps, steady: Steady, on_device: bool) -> StepSummary | No
         stages=stages, device=_means(usual.device), lag=lag, exposed=_exposed(usual, on_device),
         data_cpu=_mean(usual.extras["data_cpu"]), thread_cpu=_mean(usual.extras["thread_cpu"]),
         syncs=_mean(usual.extras["syncs"]), sync=_mean(usual.extras["sync"]), waits=waits,
-        throughput=rate(samples, float(wall.sum())), batch=_mean(samples),
+        unit=picked.unit, throughput=rate(samples, float(wall.sum())), batch=_mean(samples),
         whole_throughput=rate(loop.extras["samples"], whole_ns), whole_ns=whole_ns, stalls=stalls,
         stall_ns=float((wall[stalls] - np.median(wall)).sum()),
         epochs=_epochs(loop, float(np.median(waits))),

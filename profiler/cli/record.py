@@ -64,11 +64,11 @@ def _options(args: argparse.Namespace) -> Options:
     if args.trace_every is not None and not args.trace_every > 0:
         raise UsageError(f"--trace-every {args.trace_every:g} is not a time", "Give seconds above 0")
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
-    settings: dict[str, Any] = {}
+    workload: dict[str, Any] = {}
     if args.workload is not None:
         if command:
             raise UsageError("both a workload and a command are given", "Record one of them")
-        command, settings = _workload(args)
+        command, workload = _workload(args)
     elif args.settings or args.data:
         raise UsageError(f"{'--set' if args.settings else '--data'} goes with --workload",
                          "Settings of your own command go after --")
@@ -77,13 +77,14 @@ def _options(args: argparse.Namespace) -> Options:
     name = args.name or args.workload or _name(command)
     return Options(
         output=_recording.output_path(args.output, name, args.force), overwrite=args.force,
-        command=tuple(command), workload=args.workload, settings=settings, name=name, notes=args.notes,
+        command=tuple(command), workload=args.workload, name=name, notes=args.notes,
         rate_hz=args.rate, duration_s=args.duration, steps=args.steps, trace_steps=args.trace_steps,
         trace_every_s=args.trace_every, intervene=_intervene(args.intervene), lifeline=args.lifeline,
-        control=args.control, json_result=args.json)
+        control=args.control, json_result=args.json, **workload)
 
 
 def _workload(args: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
+    """Its command line, and what the options of the recording say of it."""
     from profiler import catalog
 
     info = catalog.get(args.workload)
@@ -92,7 +93,8 @@ def _workload(args: argparse.Namespace) -> tuple[list[str], dict[str, Any]]:
     if args.data is not None:
         data = args.data.absolute()
         catalog.check_data(info.name, data)
-    return catalog.workload_command(info.name, values, data), values
+    told = {"settings": values, "data": data, "work": catalog.work_per_sample(info.name, values)}
+    return catalog.workload_command(info.name, values, data), told
 
 
 def _check_command(command: Sequence[str]) -> None:

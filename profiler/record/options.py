@@ -22,6 +22,8 @@ class Options:
     command: tuple[str, ...] = ()
     workload: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    data: Path | None = None  # the workload's, instead of what it makes
+    work: tuple[str, int] = ("samples", 1)  # what a row of the workload's batch holds: ("tokens", 256)
     pid: int | None = None
     overwrite: bool = False
     name: str = ""

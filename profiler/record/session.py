@@ -50,7 +50,8 @@ def first_meta(options: Options, clock: Clock) -> dict[str, Any]:
     """What is known of the run before its target starts. What takes longer (git) follows."""
     workload = None
     if options.workload is not None:
-        workload = {"name": options.workload, "settings": dict(options.settings)}
+        workload = {"name": options.workload, "settings": dict(options.settings),
+                    "data": str(options.data) if options.data else None, "work": list(options.work)}
     return {
         "name": options.name, "notes": options.notes, "kind": options.kind, "command": list(options.command),
         "cwd": str(Path.cwd()), "workload": workload, "environment": metadata.environment(os.environ),

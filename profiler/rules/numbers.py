@@ -26,10 +26,12 @@ def step_ms(summary: StepSummary | None) -> dict[str, Any] | None:
 
 
 def throughput(loops: Sequence[Facts]) -> dict[str, Any] | None:
-    """Samples per second over steady steps, summed over ranks. None where a step's work is not known."""
+    """Samples (or tokens) per second over steady steps, of all ranks. None where the work is not known."""
     rates = [f.summary.throughput if f.summary else None for f in loops]
     known = [value for value in rates if value is not None]
-    return {"value": sum(known), "unit": "samples/s"} if known and len(known) == len(rates) else None
+    if not known or len(known) < len(rates):
+        return None
+    return {"value": sum(known), "unit": next(f"{f.summary.unit}/s" for f in loops if f.summary)}
 
 
 def whole(facts: Facts) -> dict[str, Any] | None:
