@@ -1,4 +1,4 @@
-"""The run of the mockups as a file: ResNet-50 with a starved loader on one H200, or a small one without a GPU.
+"""The run of the mockups as a file: ResNet-50 with a starved loader on one H200; a small one without GPU.
 
 The numbers are examples for pictures and tests, not measurements.
 """
@@ -47,8 +47,9 @@ class Story:
         self.writer = RunWriter.create(path, meta)
         loader = {"num_workers": 0, "batch_size": 32 if cpu_only else 64, "prefetch_factor": None,
                   "pin_memory": False, "persistent_workers": False, "dataset": "Story", "train": True}
-        self.process = self.writer.add_process(4000, "target", command="python train.py", started_ns=START_NS,
-                                               properties={"loader": loader, "sites": {"loader": ["train.py:57"]}})
+        self.process = self.writer.add_process(
+            4000, "target", command="python train.py", started_ns=START_NS,
+            properties={"loader": loader, "sites": {"loader": ["train.py:57"]}})
         self.devices = [
             self.writer.add_device(f"GPU-{i:032d}", i, "NVIDIA H200", memory_total=int(140.4 * GIB),
                                    properties={"power_limit_w": 700})
@@ -106,8 +107,8 @@ class Story:
         if self.step == 0:
             self.event(end, "first_step", "info", "First step")
         self.step += 1
-        self.writer.output(START_NS + round(end * 1e9),
-                           f"\repoch 1 step {self.step}/2000 loss {6.9 - self.step / 823:.3f} 1224 img/s".encode())
+        line = f"\repoch 1 step {self.step}/2000 loss {6.9 - self.step / 823:.3f} 1224 img/s"
+        self.writer.output(START_NS + round(end * 1e9), line.encode())
         return True
 
     def _sample(self, t: float) -> None:
@@ -118,8 +119,10 @@ class Story:
             for core in range(self.cores):
                 if self.cores <= 3:
                     busy = (0.96 if core == 0 else 0.14) * self._noise(0.04)
+                elif core == turn:
+                    busy = 0.9 * self._noise(0.1)
                 else:
-                    busy = 0.9 * self._noise(0.1) if core == turn else 0.14 if self.random.random() < 0.03 else 0.01
+                    busy = 0.14 if self.random.random() < 0.03 else 0.01
                 self.put("host.core", t, min(1.0, busy), index=core)
         self.put("host.cpu", t, 0.08)
         self.put("host.mem_used", t, (1.6 + min(0.8, max(0.0, t - 2))) * GIB)
@@ -132,7 +135,7 @@ class Story:
         slow = THROTTLED[0] <= t < THROTTLED[1]
         values: dict[str, float] = {
             "gpu.util": round(31 * load * dip) / 100, "gpu.mem_util": 0.11 * load * dip,
-            "gpu.power": (212 if slow else 228) * self._noise(0.02) * (0.85 if dip < 1 else 1) * (0.5 + load / 2),
+            "gpu.power": (212 if slow else 228) * self._noise(0.02) * (dip + 1) / 2 * (0.5 + load / 2),
             "gpu.clock_sm": 1755 if slow else 1980, "gpu.mem_used": 7.1 * GIB, "gpu.mem_free": 133.3 * GIB,
             "gpu.temperature": 54, "gpu.throttle": 0x20 if slow else 0,
         }

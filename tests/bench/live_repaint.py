@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -24,7 +27,10 @@ from app import theme
 from app.document import Document
 from app.panels.live import LivePanel
 from app.recorder import Recorder
+from app.widgets.chart_row import ChartRow
 from tests.app.story import Story
+
+STEPS_PER_S = 250
 
 
 def main() -> None:
@@ -32,53 +38,70 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--gpus", type=int, default=8)
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.write is not None:
+        write(args)
+        return
     app = QApplication([])
     theme.apply(app, "dark")
     with tempfile.TemporaryDirectory() as folder:
-        measure(app, Path(folder) / "bench.stepscope", args)
+        path = Path(folder) / "bench.stepscope"
+        command = [sys.executable, __file__, "--write", str(path), "--steps", str(args.steps),
+                   "--gpus", str(args.gpus)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as writer:
+            assert writer.stdout is not None and writer.stdin is not None
+            writer.stdout.readline()
+            try:
+                measure(app, path, args)
+            finally:
+                writer.stdin.close()
+
+
+def write(args: argparse.Namespace) -> None:
+    """Be the recorder: write all the steps at once, then go on in real time until standard input ends."""
+    story = Story(args.write, gpus=args.gpus, first_step_s=1.0, steps_per_s=STEPS_PER_S)
+    story.writer.set_meta("recorder_pid", os.getpid())
+    at = 1.0 + args.steps / STEPS_PER_S
+    story.advance(at)
+    print("ready", flush=True)
+    begun = time.monotonic()
+    while not select.select([sys.stdin], [], [], 0.1)[0]:
+        story.advance(at + time.monotonic() - begun)
+    story.finish(at + time.monotonic() - begun)
 
 
 def measure(app: QApplication, path: Path, args: argparse.Namespace) -> None:
-    story = Story(path, gpus=args.gpus, first_step_s=1.0, steps_per_s=250)
-    at = 1.0 + args.steps / 250
-    story.advance(at)
     document, recorder = Document(), Recorder()
     panel = LivePanel(document, recorder)
     panel.resize(1536, 940)
-    handlers: list[float] = []
-    original = panel.body.charts.show_rows
+    stack = panel.body.charts
+    repaints: list[float] = []
 
-    def timed(*a: object, **k: object) -> None:
+    def timed(*answer: Any) -> None:
         begun = time.thread_time()
-        original(*a, **k)  # type: ignore[arg-type]
-        for widget in panel.body.charts.rows.values():
+        panel._show_charts(*answer)
+        for widget in stack.rows.values():
             widget.repaint()
-        handlers.append((time.thread_time() - begun) * 1e3)
+        repaints.append((time.thread_time() - begun) * 1e3)
 
-    panel.body.charts.show_rows = timed  # type: ignore[method-assign]
     panel.asker.charts.disconnect()
-    panel.asker.charts.connect(panel._show_charts)
+    panel.asker.charts.connect(timed)
     panel.show()
     document.open(path)
-    begun = time.monotonic()
-    renders, cpu = panel.body.charts.renders(), time.thread_time()
-    while (passed := time.monotonic() - begun) < args.seconds:
-        story.advance(at + passed)
-        deadline = time.monotonic() + 0.1
-        while time.monotonic() < deadline:
-            app.processEvents()
-            time.sleep(0.002)
+    cpu, deadline = time.thread_time(), time.monotonic() + args.seconds
+    while time.monotonic() < deadline:
+        app.processEvents()
+        time.sleep(0.002)
     cpu = time.thread_time() - cpu
-    rows = sum(hasattr(row, "renders") for row in panel.body.charts.rows.values())
-    rate = (panel.body.charts.renders() - renders) / args.seconds / max(1, rows) / 2
-    print(f"{story.step} steps, {args.gpus} GPUs, {rows} charts")
-    if handlers:
-        top = sorted(handlers)[int(0.95 * len(handlers))]
-        print(f"GUI thread per repaint of all charts: median {statistics.median(handlers):.1f} ms, "
-              f"95 % {top:.1f} ms of CPU")
-        print(f"data shown {len(handlers) / args.seconds:.1f} times a second; each chart drawn about {rate:.1f} times a second")
-    print(f"CPU of the GUI thread, writing the run included: {100 * cpu / args.seconds:.0f} % of a core")
+    charts = [row for row in stack.rows.values() if isinstance(row, ChartRow)]
+    print(f"{args.steps} steps and more, {args.gpus} GPUs, {len(charts)} charts")
+    if repaints:
+        worst = sorted(repaints)[int(0.95 * len(repaints))]
+        print("GUI thread for one repaint of all charts: "
+              f"median {statistics.median(repaints):.1f} ms of CPU, 95 % {worst:.1f} ms")
+        print(f"repaints of all charts: {len(repaints) / args.seconds:.1f} a second")
+    print(f"GUI thread: {100 * cpu / args.seconds:.0f} % of a core")
     panel.shut_down()
     document.shutdown()
 
