@@ -82,7 +82,7 @@ def run(tmp_path: Path, *args: str, probe: bool = True, env: dict[str, str] | No
         python: tuple[str, ...] = (), cwd: Path | None = None, timeout: float = 120) -> Ran:
     """Run `python args`; an argument that names a file in scripts/ becomes its path."""
     spool = tmp_path / "spool"
-    spool.mkdir(exist_ok=True)
+    spool.mkdir(parents=True, exist_ok=True)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("STEPSCOPE_")}
     if probe:
         environment["PYTHONPATH"] = str(PROBE)

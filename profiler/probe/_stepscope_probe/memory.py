@@ -6,11 +6,14 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 class Budget:
-    """Room for the growth of this process: `growth` bytes, or a quarter of what is left if that is less."""
+    """Room for the growth of this process: `growth` bytes, or an eighth of what is left if that is less.
+
+    The end of a window needs several times what its records took.
+    """
 
     def __init__(self, growth):
         self._begin = _resident()
-        rooms = [growth] + [room // 4 for room in _rooms() if room is not None]
+        rooms = [growth] + [room // 8 for room in _rooms() if room is not None]
         self.limit = self._begin + min(rooms)
 
     def exceeded(self):

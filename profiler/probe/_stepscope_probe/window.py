@@ -9,6 +9,7 @@ is looked at.
 """
 
 import _thread
+import contextlib
 import os
 import time
 
@@ -21,7 +22,7 @@ from .pending import call_in_main_thread
 from .phases import PROFILED
 
 _LOOK_NS = 250_000_000  # between looks for `trace_now`
-_GROWTH = 1 << 30  # bytes that the records of a window may take
+_GROWTH = 512 << 20  # bytes that the records of a window may take
 
 
 class TraceWindow(Hook):
@@ -87,7 +88,8 @@ class TraceWindow(Hook):
         self.patch(autograd_profiler.profile, "_prepare_trace", self._yielding())
         self._own = True
         try:
-            self.profile.start()
+            with _quiet():
+                self.profile.start()
         finally:
             self._own = False
         self.loop.flags |= PROFILED
@@ -118,13 +120,16 @@ class TraceWindow(Hook):
         """End the window, write its trace, and say what became of it."""
         profile, self.profile = self.profile, None
         made = self.loop.index - self._first
-        if self._mark is not None:
-            self._mark.__exit__(None, None, None)
-        profile.stop()
-        t1 = time.monotonic_ns()
         Hook.remove(self)
         self.loop.flags &= ~PROFILED
         self.loop.step_flags |= PROFILED  # when it ends inside a step
+        if self._mark is not None:
+            self._mark.__exit__(None, None, None)
+        try:
+            profile.stop()
+        except MemoryError:
+            note = "memory"
+        t1 = time.monotonic_ns()
         if self.every_ns:
             self._again_at = t1 + self.every_ns
         if note == "memory":
@@ -187,6 +192,18 @@ class TraceWindow(Hook):
             n = self.probe.counted
             self.probe.event("trace_incomplete", "warning", "No profiler window: run ended after %d steps, "
                              "%d needed" % (n, self.start + self.steps), {"steps": n})
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Kineto writes notes to the script's stderr unless told otherwise when it is first used."""
+    told = "KINETO_LOG_LEVEL" in os.environ
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    try:
+        yield
+    finally:
+        if not told:
+            del os.environ["KINETO_LOG_LEVEL"]
 
 
 def check(path):
