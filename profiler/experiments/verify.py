@@ -92,7 +92,7 @@ class Result:
             "step_ms": _sides(good, lambda arm: arm.step_ms),
             "stages_ms": {side: {name: _mean([(p.a if side == "a" else p.b).stages_ms[name] for p in good])
                                  for name in STAGES} for side in "ab"} if good else None,
-            "throughput": _sides(good, lambda arm: arm.throughput),
+            "change_ms": _changes(good), "throughput": _sides(good, lambda arm: arm.throughput),
             "loss": asdict(self.parity),
             "left_out": [{"pair": k, "side": side, "why": list(arm.marks)}
                          for k, pair in enumerate(self.pairs, 1)
@@ -195,6 +195,15 @@ def _sides(good: list[Pair], value: Callable[[Arm], float | None]) -> dict[str, 
     if not good:
         return None
     return {"a": _mean([value(pair.a) for pair in good]), "b": _mean([value(pair.b) for pair in good])}
+
+
+def _changes(good: list[Pair]) -> dict[str, float | None] | None:
+    """What the remedy adds to each stage and to the step, in ms: below 0 where it saves."""
+    if not good:
+        return None
+    changes = {name: _mean([pair.b.stages_ms[name] - pair.a.stages_ms[name] for pair in good])
+               for name in STAGES}
+    return {**changes, "step": _mean([pair.b.step_ms - pair.a.step_ms for pair in good])}
 
 
 def _mean(values: list[Any]) -> float | None:

@@ -1,0 +1,166 @@
+"""What `verify` and `demo` share: an experiment with its progress, kept in the run, and its figures in print."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from profiler.cli._common import Progress, print_table
+from profiler.errors import RunError, UsageError
+from profiler.experiments.plan import Plan
+from profiler.experiments.statistics import FEWEST
+from profiler.experiments.verify import Listener, Pair, Result, verify
+from profiler.run.results import append_result
+from profiler.units import (
+    format_ms,
+    format_number,
+    format_prediction,
+    format_rate,
+    format_ratio,
+    format_time,
+    ms_decimals,
+)
+
+STAGE_NAMES = {"data": "data wait"}
+
+
+def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
+    """Run `plan`, telling on stderr how far it is, and keep the result in the run file at `path`."""
+    _tell(budget(plan))
+    with _folder(keep) as folder, _terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
+
+        def tick(done: float, total: float, text: str) -> None:
+            bar.update(done / total if total > 0 else 0.0, text)
+
+        def pair(measured: Pair, number: int) -> None:
+            bar.clear()
+            _tell(pair_line(measured, number))
+
+        result = verify(plan, folder, Listener(tick, pair))
+    if result.pairs:
+        try:
+            append_result(path, "experiment", result.to_json())
+        except RunError as error:  # on read-only media the figures are still worth printing
+            _tell(f"stepscope: the result is not kept in the run: {error}")
+    return result
+
+
+def budget(plan: Plan) -> str:
+    """How long it may take: "Testing num_workers 0 -> 4: about 30 to 50 s, 3 to 5 pairs of 6 s and 4 s"."""
+    a, b = plan.expected_s("a"), plan.expected_s("b")
+    least, most = FEWEST * (a + b), plan.pairs * (a + b)
+    longest = f" to {_duration(most)}" if plan.pairs > FEWEST else ""
+    pairs = f"{FEWEST} to {plan.pairs}" if plan.pairs > FEWEST else f"{FEWEST}"
+    return (f"Testing {remedy_text(plan.remedy.to_json())}: about {_duration(least)}{longest}, {pairs} pairs "
+            f"of {_duration(a)} and {_duration(b)}, {plan.steps} steps each")
+
+
+def pair_line(pair: Pair, number: int) -> str:
+    usual = min(pair.a.step_ms, pair.b.step_ms) * 1e6
+    text = (f"pair {number}: {format_ms(pair.a.step_ms * 1e6, ms_decimals(usual))} \u2192 "
+            f"{format_ms(pair.b.step_ms * 1e6, ms_decimals(usual))} per step, {format_ratio(pair.ratio)}")
+    marks = [f"{name} {', '.join(arm.marks)}" for name, arm in (("A", pair.a), ("B", pair.b)) if arm.marks]
+    return f"{text}, left out: {'; '.join(marks)}" if marks else text
+
+
+def remedy_text(remedy: Mapping[str, Any]) -> str:
+    def value(v: Any) -> str:
+        return ("on" if v else "off") if isinstance(v, bool) else "unset" if v is None else str(v)
+
+    return f"{remedy['setting']} {value(remedy['from'])} \u2192 {value(remedy['to'])}"
+
+
+def print_experiment(told: Mapping[str, Any]) -> None:
+    """Prediction and measurement side by side, from the JSON form of a result."""
+    ratio, predicted = told["ratio"], told["prediction"]
+    print(f"{remedy_text(told['remedy'])}: {told['outcome']}")
+    if predicted:
+        text = format_prediction(predicted["low"], predicted["high"])
+        if predicted["at_most"]:
+            text = f"at most {format_prediction(predicted['high'], predicted['high'])}"
+        print(f"  predicted  {text}")
+    if ratio:
+        measured = format_ratio(ratio["median"], (ratio["low"], ratio["high"]))
+        print(f"  measured   {measured}, {ratio['pairs']} pairs, prediction: {told['score']}")
+    if told["stages_ms"]:
+        print()
+        _print_stages(told)
+    print()
+    print(_loss(told["loss"]) + ".")
+    for item in told["left_out"]:
+        print(f"Left out: pair {item['pair']}, {item['side'].upper()}: {', '.join(item['why'])}.")
+    for note in told["notes"]:
+        print(f"Note: {note}.")
+
+
+def _print_stages(told: Mapping[str, Any]) -> None:
+    step, stages = told["step_ms"], told["stages_ms"]
+    decimals = ms_decimals(min(step["a"], step["b"]) * 1e6)
+
+    def ms(value: float) -> str:
+        return format_ms(value * 1e6, decimals, unit=False)
+
+    change = told["change_ms"]
+    rows = [[STAGE_NAMES.get(name, name), ms(before), ms(stages["b"][name]), ms(change[name])]
+            for name, before in stages["a"].items() if max(before, stages["b"][name]) * 10**decimals >= 0.5]
+    rows.append(["step", ms(step["a"]), ms(step["b"]), ms(change["step"])])
+    head = f"ms per step, mean of {told['ratio']['pairs']} pairs"
+    print_table(rows, [head, "before", "after", "change"], [1, 2, 3], indent="  ")
+    rate = told["throughput"]
+    if rate and rate["a"] and rate["b"]:
+        print(f"  {format_rate(rate['a'], unit=False)} \u2192 {format_rate(rate['b'])}")
+
+
+def _loss(loss: Mapping[str, Any]) -> str:
+    if loss["state"] == "not compared":
+        return "Loss not compared: the output shows none at the same step"
+    values = f"{format_number(loss['a'], 4)} and {format_number(loss['b'], 4)}"
+    at = f" at {loss['at']!r}" if loss["at"] else ""
+    if loss["state"] == "not repeatable":
+        return f"Loss not compared: it differs between runs with the same settings{at}"
+    return f"Loss {loss['state']}{at}: {values}"
+
+
+def _duration(seconds: float) -> str:
+    return format_time(max(1, round(seconds)) * 1e9).replace(".0", "")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        try:
+            keep.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"the folder {keep} cannot be made: {error.strerror}") from error
+        yield keep.absolute()
+        return
+    folder = Path(tempfile.mkdtemp(prefix="stepscope-verify-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP keep what was measured, as Ctrl-C does."""
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    names = [signal.Signals(n) for n in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if n is not None]
+    before = {number: signal.signal(number, interrupt) for number in names}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

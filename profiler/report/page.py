@@ -1,0 +1,184 @@
+"""All that a report of one run shows, as texts and pictures. The template only places them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from profiler.analysis.series import Throttle, throttles
+from profiler.report import facts
+from profiler.report.ratio_chart import ratio_chart
+from profiler.report.series_chart import charts, draw
+from profiler.report.step_chart import NAMES, flag, stage_bar, stage_swatch, step_chart
+from profiler.report.words import FLAGS, VERDICTS, evidence, prediction, remedy
+from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.units import (
+    format_count,
+    format_energy,
+    format_gib,
+    format_ms,
+    format_number,
+    format_power,
+    format_rate,
+    format_ratio,
+    format_share,
+    ms_decimals,
+)
+
+if TYPE_CHECKING:
+    from profiler.run.reader import Run
+
+
+_LOSS = {"agrees": "The loss agrees", "differs": "The loss differs",
+         "not repeatable": "The loss differs between runs with the same settings"}
+
+
+def page(run: Run) -> dict[str, Any]:
+    """Of one run. Texts are plain: the template escapes them. Pictures are markup and escape theirs."""
+    diagnosis = diagnose(run)
+    told = diagnosis.to_json()
+    picture, note = step_chart(diagnosis.facts.steps.select(diagnosis.facts.steps.training), run.start_ns,
+                               run.end_ns)
+    rows, sources = facts.overhead(run)
+    happened, more = facts.events(run)
+    return {
+        "run": facts.heading(run) | {"steps": format_count(told["steps"]["total"]), "file": str(run.path)},
+        "verdict": _verdict(told), "empty": _empty(run, told),
+        "stage_bar": stage_bar(told["stages_ms"] or {}), "step_chart": picture, "step_note": note,
+        "stages": _stages(told), "figures": _figures(run, told, diagnosis),
+        "charts": _charts(run), "findings": [_finding(finding) for finding in told["findings"]],
+        "ruled_out": _causes(told["ruled_out"]), "lacks": _causes(told["lacks"]),
+        "experiments": [_experiment(e) for e in run.results("experiment")],
+        "settings": facts.settings(run), "overhead": rows, "sources": sources,
+        "missing": facts.missing(run), "holes": facts.holes(run), "events": happened, "more_events": more,
+        "traces": facts.traces(run), "output": facts.output_end(run), "notes": told["notes"],
+    }
+
+
+def _empty(run: Run, told: Mapping[str, Any]) -> str:
+    if told["steps"]["total"]:
+        return ""
+    return "" if run.tracks else "The run holds no sample and no step: it ended before anything was measured."
+
+
+def _verdict(told: Mapping[str, Any]) -> dict[str, Any]:
+    word = told["verdict"]
+    return {"word": VERDICTS.get(word, word), "flag": flag(FLAGS.get(word, "other")),
+            "sentence": f"{told['headline']}.", "reason": told["reason"], "confidence": told["confidence"],
+            "also": [VERDICTS.get(other, other) for other in told["also"]]}
+
+
+def _stages(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the stage table, the sum last. Empty without a steady step."""
+    stages, step = told["stages_ms"], told["step_ms"]
+    if not stages or not step:
+        return []
+    usual = step["usual"]
+    decimals = ms_decimals(usual * 1e6)
+
+    def ms(value: float | None) -> str:
+        return format_ms(None if value is None else value * 1e6, decimals, unit=False)
+
+    rows = [{"name": NAMES.get(stage, stage), "swatch": stage_swatch(stage), "ms": ms(value),
+             "share": format_share(value / usual), "device": ms(told["device_ms"].get(stage)),
+             "lag": ms(told["lag_ms"].get(stage)), "sum": False} for stage, value in stages.items()]
+    device = sum(told["device_ms"].values()) if told["device_ms"] else None
+    return [*rows, {"name": "step", "swatch": "", "ms": ms(usual), "share": format_share(1.0),
+                    "device": ms(device), "lag": "", "sum": True}]
+
+
+def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tuple[str, str, str]]:
+    """(figure, value, why it is missing)."""
+    step, rate, whole, live = told["step_ms"], told["throughput"], told["whole_run"] or {}, told["live"]
+    no_step = "" if step else told["reason"]
+    unit = rate["unit"] if rate else "samples/s"
+    rows = [("Throughput, steady", format_rate(rate["value"], unit) if rate else "",
+             no_step or "how many samples a step has is not known"),
+            ("Throughput, whole run", format_rate(whole.get("throughput"), unit), no_step or "not known")]
+    if step:
+        decimals = ms_decimals(step["usual"] * 1e6)
+        low, high = (step["p5"], step["p95"]) if step["p5"] is not None else step["range"]
+        ends = [format_ms(value * 1e6, decimals, unit=False) for value in (low, high)]
+        rows += [("Step time, median", format_ms(step["median"] * 1e6, decimals), ""),
+                 ("Step time, 5 to 95 %" if step["p5"] is not None else "Step time, range",
+                  f"{ends[0]} to {ends[1]}\u00a0ms", "")]
+    rows.append(("Steady steps", f"{format_count(told['steps']['count'])} of "
+                 f"{format_count(told['steps']['total'])}", ""))
+    if run.devices:
+        rows += [("GPU utilization", format_share(live.get("gpu.util")), "not measured in the steady steps"),
+                 ("GPU power", format_power(live.get("gpu.power")), "not measured in the steady steps"),
+                 ("Energy", format_energy(_energy(run, diagnosis)), "no energy counter, or no samples known"),
+                 ("Peak reserved by torch", format_gib(_peak(run)), "no CUDA allocator in use")]
+    else:
+        rows.append(("GPU", "", str((run.meta.get("gpu") or {}).get("reason") or "none was watched")))
+    rows.append(("CPU of the run", _cores(live.get("target.cpu")), "not measured"))
+    share = (run.meta.get("overhead") or {}).get("cpu_share")
+    rows.append(("Own overhead", f"{format_share(share, 1)} of a core" if isinstance(share, float) else "",
+                 "the recording ended early"))
+    return [(name, value, "" if value else why) for name, value, why in rows]
+
+
+def _cores(value: float | None) -> str:
+    return "" if value is None else f"{format_number(value, 1)}\u00a0cores"
+
+
+def _peak(run: Run) -> float | None:
+    """The most that torch's allocator held, in bytes; the sum is not taken over devices."""
+    found = [run.series(track.id, points=500) for track in run.find("torch.mem_reserved")]
+    return max((float(series.high.max()) for series in found if len(series.high)), default=None)
+
+
+def _energy(run: Run, diagnosis: Diagnosis) -> float | None:
+    """J per sample over the steady steps' time, from the energy counter of the device in use."""
+    found, samples = diagnosis.facts, None
+    steps = found.steps.select(found.steady.mask)
+    if found.device is None or len(steps) < 2:
+        return None
+    samples = float(steps.extras["samples"].sum())
+    for track in run.find("gpu.energy", device=found.device.id):
+        _, values = run.values(track.id, int(steps.t0_ns[0]), int(steps.t1_ns[-1]))
+        if len(values) > 1 and samples > 0:
+            return float(values[-1] - values[0]) / samples
+    return None
+
+
+def _charts(run: Run) -> list[dict[str, str]]:
+    slow: dict[int | None, list[Throttle]] = {
+        device.id: [span for track in run.find("gpu.throttle", device=device.id)
+                    for span in throttles(*run.values(track.id))] for device in run.devices}
+    found = [(chart, draw(run, chart, slow.get(chart.device, []))) for chart in charts(run)]
+    return [{"title": chart.title, "picture": picture} for chart, picture in found if picture]
+
+
+def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "title": told["title"], "severity": told["severity"], "site": told["site"] or "",
+        "advice": told["advice"],
+        "cost": f"{format_ms(told['cost_ms'] * 1e6)} per step" if told["cost_ms"] else "",
+        "evidence": [evidence(item) for item in told["evidence"]],
+        "counter": [evidence(item) for item in told["counter_evidence"]],
+        "remedy": remedy(told["remedy"]), "prediction": prediction(told["prediction"]),
+    }
+
+
+def _causes(told: list[dict[str, str]]) -> list[tuple[str, str]]:
+    return [(item["rule"], item["text"]) for item in told]
+
+
+def _experiment(told: Mapping[str, Any]) -> dict[str, Any]:
+    """One experiment: the picture, a row for each pair, and what is said about it."""
+    rows = []
+    for number, pair in enumerate(told.get("pairs") or (), 1):
+        marks = [f"{side.upper()} {', '.join(pair[side]['marks'])}" for side in "ab" if pair[side]["marks"]]
+        rows.append((str(number), pair["order"].upper(), format_ms(pair["a"]["step_ms"] * 1e6, unit=False),
+                     format_ms(pair["b"]["step_ms"] * 1e6, unit=False), format_ratio(pair["ratio"]),
+                     f"left out: {'; '.join(marks)}" if marks else ""))
+    loss = told.get("loss") or {}
+    said = _LOSS.get(loss.get("state", ""))
+    return {
+        "title": (told.get("finding") or {}).get("title", ""), "remedy": remedy(told.get("remedy")),
+        "outcome": told.get("outcome", ""), "score": told.get("score", ""), "picture": ratio_chart(told),
+        "pairs": rows, "notes": told.get("notes") or [],
+        "loss": f"{said}{' at ' + loss['at'] if loss.get('at') else ''}: {format_number(loss['a'], 4)} and "
+                f"{format_number(loss['b'], 4)}" if said else "The loss was not compared",
+    }

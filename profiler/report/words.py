@@ -1,0 +1,78 @@
+"""Figures of a diagnosis and of a run in words, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from profiler.units import (
+    NBSP,
+    format_bandwidth,
+    format_ms,
+    format_number,
+    format_prediction,
+    format_value,
+    ms_decimals,
+)
+
+VERDICTS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
+            "compute_bound": "Compute-bound", "sync_bound": "Sync-bound", "launch_bound": "Launch-bound",
+            "allocator_bound": "Allocator-bound", "communication_bound": "Communication-bound",
+            "unknown": "Unknown"}
+FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
+         "communication_bound": "communication"}
+
+
+def evidence(item: Mapping[str, Any]) -> tuple[str, str, str]:
+    """(what, value with unit, source) of one piece of evidence; value is empty where it has none."""
+    value, unit = item["value"], item["unit"]
+    if value is None:
+        text = ""
+    elif isinstance(value, str):
+        text = value
+    elif unit == "ms":
+        text = format_ms(value * 1e6, ms_decimals(value * 1e6) if value else 1)
+    elif unit == "s":
+        text = f"{format_number(value, 1)}{NBSP}s"
+    elif unit == "count":
+        text = format_number(value, 0 if float(value).is_integer() else 2)
+    elif unit == "B/s":
+        text = format_bandwidth(value)
+    else:
+        text = format_value(value, unit)
+    return item["text"], text, item["source"]
+
+
+def setting(value: Any) -> str:
+    """A setting's value as a user would write it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return "unset"
+    return format_plain(value) if isinstance(value, float) else str(value)
+
+
+def format_plain(value: float) -> str:
+    return f"{value:g}"
+
+
+def remedy(told: Mapping[str, Any] | None) -> str:
+    """num_workers 0 to 4, with an arrow."""
+    return f"{told['setting']} {setting(told['from'])} \u2192 {setting(told['to'])}" if told else ""
+
+
+def prediction(told: Mapping[str, Any] | None) -> str:
+    if not told:
+        return ""
+    if told.get("at_most"):
+        return f"at most {format_prediction(told['high'], told['high'])}, not scored"
+    return format_prediction(told["low"], told["high"])
+
+
+def pairs(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Names and values for a two-column list; what is missing is left out."""
+    return [(str(key), setting(value)) for key, value in (values or {}).items() if value not in (None, "")]
+
+
+def listed(parts: Iterable[str]) -> str:
+    return ", ".join(part for part in parts if part)
