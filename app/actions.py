@@ -63,6 +63,7 @@ ENTRIES = (
     Entry("Run", "trace", "Trace 8 steps", "T", "camera"),
     Entry("Run", "show_script", "Record my script", "Ctrl+E", "terminal", line_before=True),
     Entry("Run", "watch", "Watch this machine", "", "eye"),
+    Entry("Analyze", "verify", "Verify the suggestion", "Ctrl+R", "check"),
     Entry("Analyze", "check_machine", "Check this machine", "", "check"),
     Entry("Analyze", "show_run_folder", "Show the run file in its folder", "", "database"),
     Entry("Window", "show_palette", "Command palette", "Ctrl+Shift+P", "search"),

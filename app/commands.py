@@ -100,6 +100,9 @@ class Commands(FileCommands):
     def pause_view(self) -> None:
         self._live("toggle_pause")
 
+    def verify(self) -> None:
+        self._live("verify")
+
     def fit(self) -> None:
         self._live("fit")
 

@@ -9,14 +9,19 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app import theme
+from app.display import check_display
 from app.main_window import MainWindow
 from app.settings import Settings
 
 
 def run(files: Sequence[str] = (), tour: bool = False) -> int:
-    """Open the window, on run files if any; with `tour`, start the tour in it. Returns the exit status."""
+    """Open the window, on run files if any; with `tour`, start the tour in it. Returns the exit status.
+
+    UsageError where there is no display that answers.
+    """
     app = QApplication.instance()
     if not isinstance(app, QApplication):
+        check_display()
         app = QApplication(sys.argv[:1])
     app.setApplicationName("StepScope")
     app.setApplicationDisplayName("StepScope")

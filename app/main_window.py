@@ -174,6 +174,7 @@ class MainWindow(RunEvents):
             "pause_view": live and has_run,
             "toggle_output": live,
             "fit": live and has_run,
+            "verify": live and has_run,
             "copy_moment": live and has_run,
             "close_run": has_run and not recording,
             "export_report": has_run and not recording,

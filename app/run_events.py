@@ -17,15 +17,28 @@ DEFAULT_RATE_HZ = 10.0
 FACTS_EVERY_S = 1.0
 
 
+def told_once(text: str) -> str:
+    """The lines of an error without those that only say the same again, and a capital in front."""
+    kept: list[str] = []
+    for line in filter(None, (line.strip().removeprefix("stepscope: ") for line in text.splitlines())):
+        if line not in kept:
+            kept.append(line)
+    said = "\n".join(kept)
+    return said[:1].upper() + said[1:]
+
+
 class RunEvents(Commands):
     """The slots of the document and the recorder."""
 
     rail: Rail
     _facts_at = 0.0
+    _from = "launch"  # the screen that the last recording was started from
 
     def _launch(self, spec: LaunchSpec) -> None:
         if self.recorder is None or self.recorder.active:
             return
+        self._from = self.current
+        self.notice.hide()
         self.recorder.start(spec)
         self.rail.items["live"].set_dot(True)
         self.status.show_facts(rate=f"{spec.rate_hz or DEFAULT_RATE_HZ:g} Hz", state="starting")
@@ -42,7 +55,9 @@ class RunEvents(Commands):
 
     def _on_failed(self, text: str) -> None:
         self._ended()
-        self.tell(text)
+        self.tell(told_once(text))
+        if self.document is not None and self.document.path is None:
+            self.show_screen(self._from)  # where it can be mended
 
     def _ended(self) -> None:
         self.rail.items["live"].set_dot(False)

@@ -12,9 +12,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app import recents
+from app.panels.launch_capture import CapturePane
 from app.panels.launch_gallery import Gallery
 from app.panels.launch_panes import LaunchPanes
-from app.panels.launch_preflight import CapturePane, PreflightPane, RecentPane
+from app.panels.launch_preflight import PreflightPane
+from app.panels.launch_recent import RecentPane
 from app.panels.launch_script import ScriptPage, ScriptStrip
 from app.panels.launch_watch import WatchPage
 from app.panels.launch_workload import Page, WorkloadPage
@@ -59,10 +61,22 @@ class LaunchPanel(QWidget):
         level, rate = settings.get("launch/capture", "trace"), settings.get("launch/rate", 10.0)
         self.capture = CapturePane(str(level), float(rate))
         self.checks, self.recent = PreflightPane(self.preflight), RecentPane()
-        heading = row(label("Launch", "name"), self.modes, None, label("Run on", "hint"), self._machine,
-                      spacing=16, margins=(16, 0, 16, 0))
-        self.panes = LaunchPanes(settings, heading, (self.gallery, self.strip), tuple(self._pages.values()),
-                                 (self.checks, self.capture, self.recent))
+        heading = row(
+            label("Launch", "name"),
+            self.modes,
+            None,
+            label("Run on", "hint"),
+            self._machine,
+            spacing=16,
+            margins=(16, 0, 16, 0),
+        )
+        self.panes = LaunchPanes(
+            settings,
+            heading,
+            (self.gallery, self.strip),
+            tuple(self._pages.values()),
+            (self.checks, self.capture, self.recent),
+        )
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.addWidget(self.panes)
@@ -121,12 +135,24 @@ class LaunchPanel(QWidget):
         """The workloads, and the settings of the one in view, for the command palette."""
         from app.widgets.palette import Choice
 
-        found = [Choice("Workloads", info.title, info.summary, info.icon, "",
-                        partial(self.show_workload, info.name)) for info in self._infos]
+        found = [
+            Choice(
+                "Workloads", info.title, info.summary, info.icon, "", partial(self.show_workload, info.name)
+            )
+            for info in self._infos
+        ]
         if self.mode == "workload" and self.workload.info is not None:
-            found += [Choice("Settings", setting.label, setting.help, "gear", "",
-                             partial(self.workload.form.focus, setting.name))
-                      for setting in self.workload.info.settings]
+            found += [
+                Choice(
+                    "Settings",
+                    setting.label,
+                    setting.help,
+                    "gear",
+                    "",
+                    partial(self.workload.form.focus, setting.name),
+                )
+                for setting in self.workload.info.settings
+            ]
         return found
 
     def check_machine(self) -> None:

@@ -119,6 +119,11 @@ class LiveScreen(QStackedWidget):
     def mark(self) -> None:
         self._pass_on("mark")
 
+    def verify(self) -> None:
+        """As the button on the verdict strip, which knows whether there is something to test."""
+        if self.panel is not None:
+            self.panel.strip.verify.click()
+
     def fit(self) -> None:
         self._pass_on("fit")
 

@@ -37,7 +37,8 @@ class StatusBar(Surface):
         inner = QWidget()
         inner.setLayout(line)
         self.box.addWidget(inner, 1)
-        self.show_facts(device="", machine="This machine", rate="not sampling", dropped="", overhead="", state="idle")
+        self.show_facts(**dict.fromkeys(FIELDS, ""))
+        self.show_facts(machine="This machine", rate="not sampling", state="idle")
 
     def show_facts(self, *, device_icon: str = "", run_file: str | None = None, **facts: str) -> None:
         """Show facts by field: device, machine, rate, dropped, state; others stay as they are."""

@@ -15,10 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from app import theme
 from app.actions import ENTRIES, SCREENS
+from app.display import check_display
 from app.main_window import MainWindow
+from app.run_events import told_once
 from app.settings import Settings, on_screen
 from app.spec import LaunchSpec
 from app.widgets.empty_state import EmptyState
+from profiler.errors import UsageError
 from tests.app.windows import open_window
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -189,6 +192,22 @@ def test_on_screen_leaves_what_can_be_seen_and_moves_what_cannot() -> None:
     assert on_screen(seen, []) == seen
 
 
+def test_a_display_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    for display in (":4711", ":4711.0", "", "localhost:4711"):
+        monkeypatch.setenv("DISPLAY", display)
+        with pytest.raises(UsageError, match="demo --headless"):
+            check_display()
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
+    check_display()
+
+
+def test_an_error_is_told_once() -> None:
+    text = "no such folder. Name one\nstepscope: no such folder. Name one\n\nmore"
+    assert told_once(text) == "No such folder. Name one\nmore"
+
+
 def printed(code: str) -> str:
     """What a fresh Python says that runs `code`."""
     argv = [sys.executable, "-c", code]
@@ -202,6 +221,7 @@ def test_the_first_paint_brings_nothing_slow() -> None:
     """pyqtgraph, numpy and the catalog come after the first paint, sqlite3 with the run, torch never."""
     code = """
 import sys
+from app.display import check_display
 from app.main_window import MainWindow
 from PySide6.QtWidgets import QApplication
 from app import theme
@@ -226,6 +246,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from app import theme
 from app.actions import SCREENS
+from app.display import check_display
 from app.main_window import MainWindow
 app = QApplication([])
 theme.apply(app)
