@@ -89,3 +89,52 @@ class Script:
         """All steps, after the end of the process."""
         self.loop.finish()
         return self.sent
+
+
+class FakeCuda:
+    """Stands in for torch.cuda: one stream that completes what is submitted in order, `behind` ns late.
+
+    The device's clock starts elsewhere than the host's and may drift by `drift` (a ratio).
+    """
+
+    def __init__(self, time: Time, drift: float = 0.0) -> None:
+        self.time = time
+        self.drift = drift
+        self.free_at = 0  # host time at which the device will be done with what it has
+        self.capturing = False
+        self.device = 0
+        self.recorded = 0
+
+    def work(self, ms: float) -> None:
+        """Launch something that keeps the device busy for `ms`."""
+        self.free_at = max(self.free_at, self.time.now) + int(ms * 1e6)
+
+    def current_device(self) -> int:
+        return self.device
+
+    def is_current_stream_capturing(self) -> bool:
+        return self.capturing
+
+    def Event(self, enable_timing: bool = False) -> FakeEvent:
+        assert enable_timing
+        return FakeEvent(self)
+
+
+class FakeEvent:
+    def __init__(self, cuda: FakeCuda) -> None:
+        self.cuda = cuda
+        self.done_at: int | None = None
+
+    def record(self) -> None:
+        assert not self.cuda.capturing
+        self.cuda.recorded += 1
+        self.done_at = max(self.cuda.time.now, self.cuda.free_at)
+
+    def query(self) -> bool:
+        assert self.done_at is not None
+        return self.cuda.time.now >= self.done_at
+
+    def elapsed_time(self, other: FakeEvent) -> float:
+        assert self.query() and other.query(), "asked before it was complete"
+        assert self.done_at is not None and other.done_at is not None
+        return (other.done_at - self.done_at) * (1 + self.cuda.drift) / 1e6

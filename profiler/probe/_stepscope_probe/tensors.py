@@ -12,7 +12,8 @@ from .hook import Hook
 from .sites import user_frame
 from .stages import H2D
 
-_READS = ("item", "tolist", "cpu", "__float__", "__int__", "__bool__")
+# Not float(): it warns, and the warning would name our line instead of the user's.
+_READS = ("item", "tolist", "cpu", "__bool__")
 _SITES = 20  # lines told for scalar reads
 
 
@@ -22,6 +23,7 @@ class TensorHook(Hook):
     def __init__(self, probe):
         Hook.__init__(self, probe)
         self._seen = set()
+        self._inside = False  # a read
 
     def install(self):
         tensor = torch.Tensor
@@ -90,8 +92,14 @@ class TensorHook(Hook):
     def read(self, original, tensor, args, kwargs):
         """Call a read that waits for the GPU; count it and its time on the step's thread."""
         loop = self.loop
+        if self._inside:  # a subclass of Tensor comes round again
+            return original(tensor, *args, **kwargs)
+        self._inside = True
         t0 = loop.clock()
-        value = original(tensor, *args, **kwargs)
+        try:
+            value = original(tensor, *args, **kwargs)
+        finally:
+            self._inside = False
         try:
             if loop.thread == get_ident():
                 loop.sync(loop.clock() - t0)

@@ -1,0 +1,44 @@
+"""Interventions change how loaders are made, never what they yield."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe.reading import Ran, run
+
+
+def loaders(tmp_path: Path, wanted: dict[str, Any] | None) -> Ran:
+    env = {} if wanted is None else {"STEPSCOPE_INTERVENE": json.dumps(wanted)}
+    ran = run(tmp_path, "loaders.py", env=env)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return loaders(tmp_path_factory.mktemp("bare"), None)
+
+
+def test_more_workers(tmp_path: Path, bare: Ran) -> None:
+    ran = loaders(tmp_path, {"num_workers": 2, "prefetch_factor": 4, "persistent_workers": True})
+    assert [row[:4] for row in ran.said] == [[2, 4, False, True]] * 3 + [[2, 4, True, True]]
+    assert [row[4] for row in ran.said] == [row[4] for row in bare.said]
+    assert ran.stdout.splitlines()[0] == bare.stdout.splitlines()[0]  # the error is torch's own
+    told = ran.only.events("intervention")
+    assert len(told) == 4
+    assert told[0]["data"] == {
+        "from": {"num_workers": 0, "prefetch_factor": None, "pin_memory": False, "persistent_workers": False},
+        "to": {"num_workers": 2, "prefetch_factor": 4, "pin_memory": False, "persistent_workers": True}}
+
+
+def test_no_workers_drops_what_needs_them(tmp_path: Path, bare: Ran) -> None:
+    ran = loaders(tmp_path, {"num_workers": 0, "prefetch_factor": 2, "cached_batch": True})
+    assert [row[:4] for row in ran.said] == [[0, None, False, False]] * 3 + [[0, None, True, False]]
+    assert [row[4] for row in ran.said] == [row[4] for row in bare.said]
+    assert len(ran.only.events("intervention")) == 1
+    (unknown,) = ran.only.events("intervention_unknown")
+    assert unknown["data"] == {"settings": ["cached_batch"]}
