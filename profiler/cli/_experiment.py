@@ -1,4 +1,4 @@
-"""What `verify` and `demo` share: an experiment with its progress, kept in the run, and its figures in print."""
+"""What `verify` and `demo` share: an experiment with its progress, kept in the run, and in print."""
 
 from __future__ import annotations
 

@@ -122,8 +122,8 @@ def _print_verdict(told: Mapping[str, Any]) -> None:
     for finding in told["findings"][:1]:
         predicted, remedy = finding["prediction"], finding["remedy"]
         if remedy:
-            gain = f", predicted {format_prediction(predicted['low'], predicted['high'])}" if predicted else ""
-            print(f"Try {remedy_text(remedy)}{gain}.")
+            gain = format_prediction(predicted["low"], predicted["high"]) if predicted else ""
+            print(f"Try {remedy_text(remedy)}{', predicted ' + gain if gain else ''}.")
 
 
 def _folder(given: Path | None) -> Path:

@@ -71,6 +71,6 @@ def score(prediction: Prediction | None, ratio: Ratio | None) -> str:
     """hit, miss, vague (the prediction is too wide to be wrong), not scored."""
     if prediction is None or prediction.at_most or ratio is None or ratio.pairs < FEWEST:
         return "not scored"
-    if prediction.high > WIDEST * prediction.low:
+    if prediction.high > WIDEST * prediction.low * (1 + 1e-9):
         return "vague"
     return "hit" if prediction.low <= ratio.median <= prediction.high else "miss"

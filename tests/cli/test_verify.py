@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from profiler.cli import main
+from profiler.paths import own_command
+from profiler.record.stop import carriers
+from profiler.run.reader import Run
+from tests.experiments.spooling import recorded
+from tests.record.running import environment
+from tests.runs import CPU_STAGES_MS, make_run
+from tests.waiting import until
+
+
+def verify(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(own_command("verify", str(folder / "run.stepscope"), *args), cwd=folder.parent,
+                          env=environment(folder, **env), capture_output=True, text=True, timeout=120)
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    with Run.open(path) as run:
+        return run.results("experiment")
+
+
+def test_runs_pairs_prints_and_stores(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    done = verify(tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {"finding", "remedy", "prediction", "ratio", "pairs", "outcome", "score", "step_ms", "left_out",
+            "notes"} <= told.keys()
+    workers = told["remedy"]["to"]
+    assert told["remedy"] == {"setting": "num_workers", "from": 0, "to": workers}
+    assert told["outcome"] == "improvement"
+    assert told["ratio"]["median"] == pytest.approx(25 / (20 / workers + 5), rel=0.01)
+    assert told["loss"]["state"] == "agrees"
+    assert len(told["pairs"]) == 3
+    assert stored(path) == [told]
+    assert done.stderr.count("pair ") >= 3 and "about" in done.stderr.splitlines()[0]
+    assert list((tmp_path / "tmp").iterdir()) == []  # the children's run files are gone
+
+
+def test_human_output_and_kept_recordings(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    done = verify(tmp_path, "input_bound", "--pairs", "3", "--keep", str(tmp_path / "kept"))
+    assert done.returncode == 0, done.stderr
+    assert "predicted" in done.stdout and "measured" in done.stdout
+    assert "improvement" in done.stdout and "Loss agrees" in done.stdout
+    names = sorted(p.stem for p in (tmp_path / "kept").glob("*.stepscope"))
+    assert names == ["1a", "1b", "2a", "2b", "3a", "3b"]
+
+
+def test_a_program_that_ignores_the_setting(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    done = verify(tmp_path, DEAF="1")
+    assert done.returncode == 2
+    assert "did not take num_workers" in done.stderr
+    assert stored(path) == []
+
+
+def test_a_program_that_fails_now(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    done = verify(tmp_path, STATUS="3", STEPS="2")
+    assert done.returncode == 2
+    assert "status 3" in done.stderr and len(done.stderr.strip().splitlines()) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_stores_and_ends_the_children(tmp_path: Path, number: signal.Signals) -> None:
+    path = recorded(tmp_path)
+    mark, log = uuid.uuid4().hex, tmp_path / "err"
+    with log.open("w") as err:
+        # every recording takes its time: the interrupt finds one at work
+        process = subprocess.Popen(
+            own_command("verify", str(path)), cwd=tmp_path, stderr=err, stdout=subprocess.DEVNULL,
+            env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark, PAUSE="0.02"))
+        until(lambda: "pair 1" in log.read_text(), 60)
+        until(lambda: len(carriers("STEPSCOPE_TEST_MARK", mark)) > 2, 30)  # verify, a recorder, its target
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 130
+    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 10)
+    told = stored(path)
+    assert len(told) == 1 and told[0]["interrupted"]
+    assert 1 <= len(told[0]["pairs"]) <= 2
+
+
+def test_death_of_verify_ends_the_children(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(
+        own_command("verify", str(path)), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark, PAUSE="0.5"))
+    until(lambda: len(carriers("STEPSCOPE_TEST_MARK", mark)) > 2, 30)
+    process.kill()
+    process.wait()
+    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 15)
+
+
+@pytest.mark.parametrize("args", [["--pairs", "2"], ["--steps", "3"], ["9"], ["nothing"]])
+def test_unusable_arguments(tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    path = make_run(tmp_path / "run.stepscope", meta={"command": [sys.executable], "cwd": str(tmp_path)})
+    assert main(["verify", str(path), *args]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_nothing_to_test_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = make_run(tmp_path / "run.stepscope", stages=CPU_STAGES_MS)
+    assert main(["verify", str(path)]) == 2
+    assert "compute_bound" in capsys.readouterr().err
+    assert main(["verify", str(tmp_path / "no.stepscope")]) == 2

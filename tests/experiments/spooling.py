@@ -1,0 +1,50 @@
+"""A program that pretends to train: it writes what a probe would, without torch and in no time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from profiler.record.start import record_command
+from tests.record.running import environment, script
+
+# ms of a step in stages: with no worker the wait is DATA, with n workers DATA / n.
+PROGRAM = """
+    import json, os, sys, time
+
+    spool, wanted = os.environ["STEPSCOPE_SPOOL"], json.loads(os.environ.get("STEPSCOPE_INTERVENE", "{}"))
+    workers = wanted.get("num_workers", 0) if not os.environ.get("DEAF") else 0
+    steps, pause = int(os.environ.get("STEPS", 60)), float(os.environ.get("PAUSE", 0))
+    data = round(20e6 / max(1, workers))
+    with open(os.path.join(spool, "%d.0.spool" % os.getpid()), "a") as out:
+        def put(*record):
+            out.write(json.dumps(record) + "\\n")
+            out.flush()
+
+        t = time.monotonic_ns() - steps * (data + 5000000)
+        put("hello", {"version": 1, "pid": os.getpid(), "ppid": os.getppid(), "t": t, "python": "3.11",
+                      "argv": sys.argv, "rank": None, "world": None})
+        put("torch", {"version": "2.9.0", "cuda": None, "device_count": None, "uuid": {}})
+        put("loader", {"num_workers": workers, "batch_size": 8, "prefetch_factor": 2 if workers else None,
+                       "pin_memory": False, "persistent_workers": False, "dataset": "Made", "train": True,
+                       "site": "train.py:7"})
+        for k in range(steps):
+            wall = data + 5000000
+            put("step", k, t, t + wall, data, 0, 2000000, 2000000, 500000, 1000000, 6000000, 8, 1, 0, 0, 0)
+            t += wall
+            if pause:
+                time.sleep(pause)
+        print("step", steps, "loss", os.environ.get("LOSS", "0.25"), flush=True)
+        put("bye", {"steps": steps})
+    sys.exit(int(os.environ.get("STATUS", 0)))
+"""
+
+
+def recorded(folder: Path, **env: str) -> Path:
+    """A run of the program in `folder`, by a recorder of its own."""
+    import subprocess
+    import sys
+
+    path = script(folder, PROGRAM, "train.py")
+    argv = record_command(output=folder / "run.stepscope", command=(sys.executable, str(path)))
+    subprocess.run(argv, cwd=folder, env=environment(folder, **env), check=True, capture_output=True)
+    return folder / "run.stepscope"
