@@ -5,6 +5,7 @@ from the batch's arrival to forward, and scalar reads are not counted.
 """
 
 from _thread import get_ident
+from types import MethodType
 
 import torch
 
@@ -27,12 +28,15 @@ class TensorHook(Hook):
 
     def install(self):
         tensor = torch.Tensor
-        self.patch(tensor, "to", self._copying(tensor.to, _goes_to_gpu))
-        self.patch(tensor, "cuda", self._copying(tensor.cuda, _always))
-        self.patch(tensor, "copy_", self._filling(tensor.copy_))
+        self._stand_in("to", self._copying(tensor.to, _goes_to_gpu))
+        self._stand_in("cuda", self._copying(tensor.cuda, _always))
+        self._stand_in("copy_", self._filling(tensor.copy_))
         for name in _READS:
-            self.patch(tensor, name, self._reading(getattr(tensor, name)))
+            self._stand_in(name, self._reading(getattr(tensor, name)))
         self.loop.arrival = False
+
+    def _stand_in(self, name, call):
+        self.patch(torch.Tensor, name, _Method(getattr(torch.Tensor, name), call))
 
     def remove(self):
         Hook.remove(self)
@@ -115,6 +119,35 @@ class TensorHook(Hook):
             if key not in self._seen:
                 self._seen.add(key)
                 self.probe.site("sync")
+
+
+class _Method:
+    """Stands in for a method of Tensor and equals it.
+
+    Subclasses of Tensor get the method handed over in `__torch_function__`, and look it up
+    in tables that were made before we came.
+    """
+
+    def __init__(self, original, call):
+        self.original = original
+        self.call = call
+        self.__name__ = original.__name__
+        self.__doc__ = original.__doc__
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else MethodType(self.call, instance)
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def __eq__(self, other):
+        return self is other or self.original == other
+
+    def __hash__(self):
+        return hash(self.original)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
 
 
 def _always(args, kwargs):

@@ -6,9 +6,11 @@ import time
 
 import torch
 from torch import nn
+from torchvision import tv_tensors
 
 probe = sys.modules["_stepscope_probe"]._probe
 plain_to, plain_item = torch.Tensor.to, torch.Tensor.item
+kept = tv_tensors.Image(torch.zeros(3, 4, 4))
 
 
 class Pretended(torch.Tensor):
@@ -40,7 +42,8 @@ for (x,) in torch.utils.data.DataLoader(data, batch_size=2):
     assert (loss.item() > 0) == bool(loss > 0)  # these are on the CPU
     assert x.to(torch.float64).dtype is torch.float64
     assert bool(x.to("cpu", non_blocking=True) is x)
-patched = torch.Tensor.to is not plain_to and "to" in vars(torch.Tensor)
+assert type(kept.to(torch.float64)) is tv_tensors.Image  # it keeps a table of the methods that do
+patched = plain_to == torch.Tensor.to and torch.Tensor.to is not plain_to and "to" in vars(torch.Tensor)
 torch.compile(model, backend="eager")(torch.zeros(1, 8))
 restored = torch.Tensor.to is plain_to and torch.Tensor.item is plain_item
 print(json.dumps({"patched": patched, "restored": restored,
