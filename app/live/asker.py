@@ -12,14 +12,20 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.document import Document
 from app.live import charts, crosshair, side, verdict
 from app.live.charts import ChartsData
+from app.live.side import SideData
 from app.live.state import Live, Where
 from app.widgets.chart_stack import ChartStack
 from app.widgets.time_view import TimeView
+from profiler.errors import ProfilerError
 from profiler.run.reader import Run
 
 TICK_MS = 60  # charts at up to 16 Hz
+CHARTS_S = 0.05  # between two looks at the data of the charts
 DIGITS_S = 0.25  # digits change so often, to be read
 VERDICT_S = 1.0
+SHARE = {"charts": 1.0, "moment": 2.0}  # times its own length, a question leaves the worker to others
+USUAL_SHARE = 8.0
+AFTER_ERROR_S = 5.0
 LAG_S = 0.15  # the live end is shown so much late, so that curves reach it
 
 
@@ -55,7 +61,8 @@ class Asker(QObject):
 
     def ask_all(self) -> None:
         """Everything anew at the next tick."""
-        self._moved = True
+        self._moved, self._digits_owed = True, False
+        self._told: set[str] = set()
         self._stale = {"charts", "side", "verdict", "output", "moment"}
         self._next: dict[str, float] = {}
 
@@ -89,11 +96,13 @@ class Asker(QObject):
         if self._document.recording and not self.paused:
             self._view.advance(self.now())
         self.ticked.emit()
+        if self._digits_owed and time.monotonic() >= self._next.get("digits", 0.0):
+            self._stale.add("charts")
         live, at = self._live, self._view.crosshair
         if self._moved or not self.paused:
             width = self._stack.plot_width()
             where = Where(self._view.x0, self._view.x1, width, self.device)
-            if self._ask("charts", 0.0, partial(charts.query, live=live, where=where), self._on_charts):
+            if self._ask("charts", CHARTS_S, partial(charts.query, live=live, where=where), self._on_charts):
                 self._moved = False
         wanted = partial(crosshair.query, live=live, at=at, wanted=self.device)
         if at is not None or not self.paused:
@@ -112,8 +121,29 @@ class Asker(QObject):
             return False
         self._stale.discard(what)
         self._next[what] = now + every_s
-        self._document.query(what, function, callback)
+
+        def timed(run: Run) -> tuple[Any, float]:
+            begun = time.monotonic()
+            return function(run), time.monotonic() - begun
+
+        def answered(answer: tuple[Any, float]) -> None:
+            # A question that takes long, on a run of days, does not keep the others waiting.
+            pause = answer[1] * SHARE.get(what, USUAL_SHARE)
+            if pause > every_s:
+                self._next[what] = time.monotonic() + pause
+            callback(answer[0])
+
+        self._document.query(what, timed, answered, partial(self._on_error, what))
         return True
+
+    def _on_error(self, what: str, error: Exception) -> None:
+        """Told once, not at every tick."""
+        self._next[what] = time.monotonic() + AFTER_ERROR_S
+        self._stale.add(what)
+        text = str(error) if isinstance(error, ProfilerError) else f"{type(error).__name__}: {error}"
+        if text not in self._told:
+            self._told.add(text)
+            self._document.failed.emit(text)
 
     def _soon(self, what: str) -> None:
         self._stale.add(what)
@@ -123,13 +153,14 @@ class Asker(QObject):
         self._moved = True
         self._stale.add("charts")
 
-    def _on_side(self, data: side.SideData) -> None:
+    def _on_side(self, data: SideData) -> None:
         self._stale.add("charts")  # they name the median of the steady steps, which is known only now
         self.side.emit(data)
 
     def _on_charts(self, data: ChartsData) -> None:
         now = time.monotonic()
         digits = now >= self._next.get("digits", 0.0)
+        self._digits_owed = not digits
         if digits:
             self._next["digits"] = now + DIGITS_S
         self.charts.emit(data, digits)

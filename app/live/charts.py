@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.live.cores import cores_row
 from app.live.rows import RowReader
 from app.live.state import Live, Where
-from app.widgets.chart_data import Folded, Row
+from app.widgets.chart_data import Folded, Row, Stretch
 from profiler.model import Device
 from profiler.run.reader import Run
 
@@ -17,6 +17,7 @@ class ChartsData:
     rows: tuple[Row, ...] = ()
     end: float = 0.0  # the newest moment of the run
     device: Device | None = None
+    marks: tuple[Stretch, ...] = ()  # of the user, of no length
 
 
 def query(run: Run, live: Live, where: Where) -> ChartsData:
@@ -24,7 +25,9 @@ def query(run: Run, live: Live, where: Where) -> ChartsData:
     live.refresh(run)
     device = pick_device(run, live, where.device)
     reader = RowReader(run, live, where, device)
-    rows = [Row("steps", "Step time", 184, reader.steps())]
+    rows = []
+    if len(live.steps) or run.meta.get("kind") != "monitor":
+        rows.append(Row("steps", "Step time", 184, reader.steps()))
     if device is not None:
         rows += [
             Row("activity", "GPU activity", 136, reader.activity()),
@@ -41,7 +44,9 @@ def query(run: Run, live: Live, where: Where) -> ChartsData:
         rows += _absent(run)
     # A folded row needs no room: those go last, under the charts.
     rows.sort(key=lambda row: isinstance(row.data, Folded))
-    return ChartsData(tuple(rows), (run.end_ns - run.start_ns) / 1e9, device)
+    at = [((e.t_ns - run.start_ns) / 1e9, e.text) for e in live.events if e.kind == "mark"]
+    marks = tuple(Stretch(t, t, text) for t, text in at if where.x0 <= t <= where.x1)
+    return ChartsData(tuple(rows), (run.end_ns - run.start_ns) / 1e9, device, marks)
 
 
 def pick_device(run: Run, live: Live, wanted: int | None) -> Device | None:

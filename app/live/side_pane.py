@@ -25,17 +25,17 @@ EVENT_ROWS = 12  # seen at once; the others are reached by scrolling
 
 def _stage_columns(device: bool) -> list[Column[StageRow]]:
     columns = [
-        Column[StageRow]("Stage", lambda r: r.name, mark="swatch", value=lambda r: r.stage, width=118),
-        Column[StageRow]("ms/step", lambda r: r.host, right=True, width=60, weight=600),
+        Column[StageRow]("Stage", lambda r: r.name, mark="swatch", value=lambda r: r.stage, width=112),
+        Column[StageRow]("ms/step", lambda r: r.host, right=True, width=54, weight=600),
         Column[StageRow]("Share of step", lambda r: "", mark="share", stage=lambda r: r.stage,
                          value=lambda r: r.share if r.stage else None),
         Column[StageRow]("", lambda r: "" if r.share is None else f"{100 * r.share:.0f}\u00a0%", right=True,
-                         width=64, colour="t2"),
+                         width=52 if device else 64, colour="t2"),
     ]
     if device:
         columns += [
             Column[StageRow]("device ms", lambda r: r.device, right=True, width=64, colour="t2"),
-            Column[StageRow]("lag ms", lambda r: r.lag, right=True, width=62, colour="t2"),
+            Column[StageRow]("lag ms", lambda r: r.lag, right=True, width=56, colour="t2"),
         ]
     return columns
 

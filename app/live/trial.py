@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from app.document import Document
 from app.live.verdict import VerdictData
 from app.live.verdict_strip import VerdictStrip
-from app.live.verify import Verify, outcome_parts
+from app.live.verify import CANCELLED, Verify, outcome_parts
 from app.widgets.sentence import Part
 
 
@@ -29,6 +29,7 @@ class Trial(QObject):
         self.verify.finished.connect(self._on_result)
         self.verify.failed.connect(self._on_failed)
         strip.verify_pressed.connect(self._pressed)
+        document.closed.connect(self.verify.cancel)
         self._update()
 
     def opened(self) -> None:
@@ -110,7 +111,7 @@ class Trial(QObject):
             parts, badge = outcome_parts(self._result)
             self._strip.show_try(head, parts, badge)
         elif self._note:
-            self._strip.show_try(head, [Part(self._note, "err")])
+            self._strip.show_try(head, [Part(self._note, "t2" if self._note == CANCELLED else "err")])
         elif data is not None and data.prediction:
             self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
         else:

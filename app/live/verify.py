@@ -14,6 +14,7 @@ from profiler.paths import own_command
 from profiler.units import format_prediction, format_ratio
 
 BADGES = {"hit": ("Hit", "ok"), "miss": ("Miss", "err"), "vague": ("Vague", "warn")}
+CANCELLED = "the test was cancelled"
 END_MS = 3000
 
 
@@ -87,10 +88,10 @@ class Verify(QObject):
             result = json.loads(out)
         except ValueError:
             result = None
-        if isinstance(result, dict):
+        if self._cancelled:
+            self.failed.emit(CANCELLED)
+        elif isinstance(result, dict):
             self.finished.emit(result)
-        elif self._cancelled:
-            self.failed.emit("the test was cancelled")
         else:
             lines = [line for line in self._notes.splitlines() if line.strip()]
             said = lines[-1].removeprefix("stepscope: ") if lines else ""
@@ -108,4 +109,4 @@ def outcome_parts(result: Mapping[str, Any]) -> tuple[list[Part], tuple[str, str
     prediction = result.get("prediction")
     if isinstance(prediction, Mapping) and isinstance(prediction.get("low"), int | float):
         parts.append(Part(f", predicted {format_prediction(prediction['low'], prediction['high'])}", "t2"))
-    return parts, BADGES.get(str(result.get("outcome")))
+    return parts, BADGES.get(str(result.get("score")))

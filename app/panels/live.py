@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QInputDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.document import Document
 from app.live import charts, header, side, verdict
@@ -36,6 +36,7 @@ class LivePanel(QWidget):
         self.trial = Trial(document, self.strip)
         self.asker = Asker(document, self.view, self.body.charts, self)
         self._agreement = verdict.Agreement()
+        self._marks = 0
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -105,11 +106,10 @@ class LivePanel(QWidget):
         self.output.toggle()
 
     def mark(self) -> None:
-        """Put a mark at this moment, with a text."""
-        if self.recorder.active:
-            text, ok = QInputDialog.getText(self, "Mark this moment", "Text of the mark")
-            if ok:
-                self.recorder.mark(text or "mark")
+        """Put a numbered mark at this moment: asking for a text would miss it."""
+        if self.recorder.state is State.RECORDING:
+            self._marks += 1
+            self.recorder.mark(f"Mark {self._marks}")
 
     def copy_moment(self) -> None:
         self.body.side.copy_moment()
@@ -138,7 +138,7 @@ class LivePanel(QWidget):
         info = self.document.info
         if info is None:
             return
-        self._agreement = verdict.Agreement()
+        self._agreement, self._marks = verdict.Agreement(), 0
         self.asker.restart()
         self.output.clear()
         self.bar.show_paused(False)
@@ -213,7 +213,7 @@ class LivePanel(QWidget):
             self.bar.clock.setText(text)
 
     def _show_charts(self, data: charts.ChartsData, digits: bool) -> None:
-        self.body.charts.show_rows(data.rows, digits, self.document.recording)
+        self.body.charts.show_rows(data.rows, digits, self.document.recording, data.marks)
         info = self.document.info
         if info is not None:
             self.bar.show_devices(info.devices, data.device.id if data.device else None)

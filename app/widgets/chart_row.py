@@ -52,6 +52,8 @@ class ChartRow(QWidget):
         self._move = QVariantAnimation(self)
         self._move.valueChanged.connect(self._on_move)
         self.recording = False
+        self.marks: tuple[Stretch, ...] = ()
+        self.names_marks = False
         self.renders = 0  # how often the plot was drawn anew
         self._pixmap: QPixmap | None = None
         self.setMinimumHeight(max(56, round(height * 0.72)))
@@ -172,6 +174,7 @@ class ChartRow(QWidget):
         self._draw_throttled(painter)
         self.draw(painter, plot)
         self._draw_gaps(painter, plot)
+        self._draw_marks(painter, plot)
         painter.restore()
         self._draw_gutters(painter, plot)
         painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), theme.colour("line"))
@@ -206,6 +209,13 @@ class ChartRow(QWidget):
                 painter.fillRect(QRectF(left, plot.top(), right - left, plot.height()), missing_brush(1.0))
                 y = self.free_height(right + 6, right + 6 + text_width(stretch.text, 11))
                 self.write_beside(painter, left, right, y, stretch.text, "t3")
+
+    def _draw_marks(self, painter: QPainter, plot: QRectF) -> None:
+        for mark in self.marks:
+            x = round(self.to_x(mark.x0))
+            painter.fillRect(QRectF(x, 0, 1, self.height()), theme.colour("acc"))
+            if self.names_marks:
+                self.write_beside(painter, x - 2, x, plot.top() + 4, mark.text, "acc")
 
     def draw_throttle_hatch(self, painter: QPainter, plot: QRectF) -> None:
         """The hatch at the foot of the throttled bands, with the reasons."""

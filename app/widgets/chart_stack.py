@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app import theme
-from app.widgets.chart_data import CurveData, Folded, HeatData, Row, StepBars
+from app.widgets.chart_data import CurveData, Folded, Row, StepBars, Stretch
 from app.widgets.chart_row import ChartRow
 from app.widgets.curve import CurveRow
 from app.widgets.folded_row import FoldedRow
@@ -29,6 +38,21 @@ class _Ground(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.colour("raised"))
+        painter.end()
+
+
+class _Ring(QWidget):
+    """The focus, over everything."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(QPen(theme.colour("acc"), 2))
+        painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
         painter.end()
 
 
@@ -69,17 +93,35 @@ class ChartStack(QWidget):
         self.setAccessibleName("Charts over time")
         self.setMinimumWidth(480)
         view.changed.connect(self._follow_pointer)
+        self._ring = _Ring(self)
 
-    def show_rows(self, rows: Sequence[Row], digits: bool, recording: bool) -> None:
-        """Draw these rows; texts of values change only with `digits`."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._ring.setGeometry(self.rect())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        # A click needs no ring: the pointer says where it is.
+        self._ring.setVisible(event.reason() != Qt.FocusReason.MouseFocusReason)
+        self._ring.raise_()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._ring.hide()
+
+    def show_rows(
+        self, rows: Sequence[Row], digits: bool, recording: bool, marks: Sequence[Stretch] = ()
+    ) -> None:
+        """Draw these rows; texts of values change only with `digits`. The first one names the marks."""
         wanted = [(row.key, _widget_type(row)) for row in rows]
         if wanted != [(key, type(widget)) for key, widget in self.rows.items()]:
             self._rebuild(rows)
             digits = True
-        for row in rows:
+        for i, row in enumerate(rows):
             widget = self.rows[row.key]
             if isinstance(widget, ChartRow):
                 widget.recording = recording
+                widget.marks, widget.names_marks = tuple(marks), i == 0
                 widget.set_data(row.data, digits)
             elif isinstance(row.data, Folded):
                 widget.set_data(row.data)
@@ -220,6 +262,6 @@ class ChartStack(QWidget):
 
 def _widget_type(row: Row) -> type[CurveRow] | type[StepStrip] | type[HeatStrip] | type[FoldedRow]:
     kinds: dict[type, type] = {
-        CurveData: CurveRow, StepBars: StepStrip, HeatData: HeatStrip, Folded: FoldedRow,
+        CurveData: CurveRow, StepBars: StepStrip, Folded: FoldedRow,
     }
-    return kinds[type(row.data)]
+    return kinds.get(type(row.data), HeatStrip)

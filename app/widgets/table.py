@@ -122,6 +122,8 @@ class _Delegate(QStyledItemDelegate):
         painter.save()
         painter.fillRect(box, theme.colour("sel" if lit else "raised"))
         painter.fillRect(QRectF(box.left(), box.bottom() - 1, box.width(), 1), theme.colour("grid"))
+        if index.column() == 0 and table.hasFocus() and index.row() == table.currentIndex().row():
+            painter.fillRect(QRectF(box.left(), box.top(), 2, box.height() - 1), theme.colour("acc"))
         self._content(painter, box, row, column, 600 if last else column.weight, table, index)
         painter.restore()
 

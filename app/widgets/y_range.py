@@ -24,7 +24,9 @@ class YRange:
 
     def decimals(self) -> int:
         """Decimals of the tick labels: the same for all."""
-        return 0 if self.step >= 1 and float(self.step).is_integer() else max(1, -math.floor(math.log10(self.step)))
+        first = max(0, -math.floor(math.log10(self.step)))
+        exact = math.isclose(self.step * 10**first, round(self.step * 10**first), rel_tol=1e-6)
+        return first if exact else first + 1
 
 
 def fitting(low: float, high: float, intervals: int, zero: bool = True, top: float | None = None) -> YRange:

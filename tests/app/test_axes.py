@@ -119,6 +119,12 @@ def test_ranges_from_zero(high: float, intervals: int, ticks: list[float]) -> No
     assert fitting(0, high, intervals, top=top).ticks() == pytest.approx(ticks)
 
 
+@pytest.mark.parametrize(("step", "decimals"), [
+    (20, 0), (2.5, 1), (0.5, 1), (0.25, 2), (0.15, 2), (0.2, 1), (250, 0), (0.0004, 4)])
+def test_tick_labels_lose_nothing(step: float, decimals: int) -> None:
+    assert YRange(0, 2 * step, step).decimals() == decimals
+
+
 def test_a_clock_may_start_higher() -> None:
     assert fitting(1755, 1980, 2, zero=False).ticks() == pytest.approx([1600, 1800, 2000])
     constant = fitting(1980, 1980, 2, zero=False)
