@@ -59,8 +59,8 @@ class LaunchPanel(QWidget):
         self._pages: dict[str, Page] = {"workload": self.workload, "script": self.script, "watch": self.watch}
         self.strip = ScriptStrip()
         level, rate = settings.get("launch/capture", "trace"), settings.get("launch/rate", 10.0)
-        self.capture = CapturePane(str(level), float(rate))
-        self.checks, self.recent = PreflightPane(self.preflight), RecentPane()
+        self.checks = PreflightPane(self.preflight)
+        self.capture, self.recent = CapturePane(str(level), float(rate)), RecentPane()
         heading = row(
             label("Launch", "name"),
             self.modes,

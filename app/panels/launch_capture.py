@@ -107,8 +107,8 @@ class CapturePane(QWidget):
 
     def set_signals_only(self, on: bool) -> None:
         """Without a target there is nothing to trace."""
-        for name in ("trace", "traces"):
-            self.levels[name].setVisible(not on)
+        for button in self.levels.values():
+            button.setVisible(not on)
         self.header.note.setText("watching has no steps to trace" if on else "")
 
     def show_sizes(self, sizes: dict[str, int]) -> None:

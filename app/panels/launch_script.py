@@ -16,7 +16,6 @@ from app.script import Script
 from app.settings import Settings
 from app.spec import LaunchSpec
 from app.widgets.basic import ElidedLabel, Hairline, Surface, chip, label, restyle, row
-from app.widgets.button import Button
 from app.widgets.fields import mark
 from app.widgets.form import Hint
 from profiler.catalog import Setting
@@ -52,12 +51,11 @@ class ScriptPage(Page):
         self._settings = settings
         self.pythons = Pythons(self)
         self.pythons.known.connect(self._on_known)
-        reset = Button("Reset", kind="flat", icon="reset")
-        reset.clicked.connect(self.reset)
-        self.buttons.addWidget(reset)
         recent = settings.texts("launch/commands")
         self.form.show_settings(
-            _ROWS, {"command": [(c, c) for c in recent] or [("", "")], "interpreter": [("", "")]}
+            _ROWS,
+            {"command": [(c, c) for c in recent] or [("", "")], "interpreter": [("", "")]},
+            after=self.reset_button,
         )
         for name in ("command", "arguments", "interpreter"):
             self.form.fields[name].setProperty("mono", "true")

@@ -35,7 +35,7 @@ class WatchPage(Page):
         super().__init__(
             "Watch only", "GPU and host signals of what runs already; no steps, no verdict", parent=parent
         )
-        self.form.show_settings(_ROWS)
+        self.form.show_settings(_ROWS, after=self.reset_button)
 
     def reason(self) -> tuple[str, str]:
         typed = self.form.values()["pid"]

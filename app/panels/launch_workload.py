@@ -44,7 +44,9 @@ class Page(Surface):
         names.addWidget(self.title)
         names.addWidget(self.text)
         names.addStretch(1)
-        self.buttons: QHBoxLayout = row(spacing=8)
+        self.reset_button = Button("Reset", kind="flat", icon="reset")
+        self.reset_button.clicked.connect(self.reset)
+        self.buttons: QHBoxLayout = row(self.reset_button)
         line = row(spacing=8, margins=(24, 0, 16, 0))
         line.addLayout(names, 1)
         line.addLayout(self.buttons)
@@ -92,10 +94,8 @@ class WorkloadPage(Page):
         self.presets = Segments(_PRESETS, CUSTOM)
         self.presets.setAccessibleName("Size")
         self.presets.changed.connect(self._on_preset)
-        reset = Button("Reset", kind="flat", icon="reset")
-        reset.clicked.connect(self.reset)
-        self.buttons.addWidget(self.presets)
-        self.buttons.addWidget(reset)
+        self.buttons.insertWidget(0, self.presets)
+        QWidget.setTabOrder(self.presets.button(CUSTOM), self.reset_button)
 
     def show_workload(self, info: WorkloadInfo, values: Mapping[str, Any] | None = None) -> None:
         """The form of a workload, with what was entered before, else its typical size."""
@@ -112,7 +112,7 @@ class WorkloadPage(Page):
             )
         order = {group: i for i, group in enumerate(catalog.GROUPS)}
         settings = sorted(rows, key=lambda s: order.get(s.group, len(order)))
-        self.form.show_settings(settings, {"device": self._devices()})
+        self.form.show_settings(settings, {"device": self._devices()}, after=self.reset_button)
         for name, _ in _PRESETS[:3]:
             self.presets.button(name).setEnabled(name in info.sizes)
         self.form.set_values(values or self._kept.get(info.name) or self._preset("typical"))

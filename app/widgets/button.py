@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -63,6 +63,14 @@ class Button(QPushButton):
             width += _GAP + QFontMetrics(theme.font(11)).horizontalAdvance(self._key)
         return width
 
+    def event(self, event: QEvent) -> bool:
+        """Space presses a button that has the focus, also where it is the key of an action."""
+        override = event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent)
+        if override and event.key() == Qt.Key.Key_Space:  # type: ignore[attr-defined]
+            event.accept()
+            return True
+        return super().event(event)
+
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()
         return QSize(hint.width() + self._extra(), hint.height())
@@ -98,10 +106,14 @@ class Button(QPushButton):
         painter.drawText(area, flags | Qt.AlignmentFlag.AlignVCenter, text)
         if self._key:
             painter.setFont(theme.font(11))
-            painter.setPen(theme.colour(quiet))
             wide = painter.fontMetrics().horizontalAdvance(self._key)
-            x = self.width() - 8 - wide if left_aligned else x + text_width + _GAP
-            painter.drawText(QRect(x, 1, wide + 2, self.height()), Qt.AlignmentFlag.AlignVCenter, self._key)
+            x = self.width() - 12 - wide if left_aligned else x + text_width + _GAP
+            if left_aligned:
+                painter.setPen(theme.colour("line2"))
+                painter.drawRoundedRect(QRectF(x - 4.5, 3.5, wide + 10, self.height() - 8), 3, 3)
+            painter.setPen(theme.colour(quiet))
+            area = QRect(x, 0 if left_aligned else 1, wide + 2, self.height())
+            painter.drawText(area, Qt.AlignmentFlag.AlignVCenter, self._key)
         painter.end()
 
 

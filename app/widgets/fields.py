@@ -244,6 +244,7 @@ class SegmentField(QWidget):
         super().__init__(parent)
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
+        self._entries = [entry for entry, _ in entries]
         self._segments = Segments(entries, value, stretch=True)
         for entry, text in entries:
             if text != str(entry):
@@ -261,6 +262,10 @@ class SegmentField(QWidget):
 
     def error(self) -> str:
         return ""
+
+    def buttons(self) -> list[QWidget]:
+        """In their order."""
+        return [self._segments.button(entry) for entry in self._entries]
 
     def set_state(self, state: str) -> None:
         self._segments.set_state(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 from PySide6.QtCore import Qt, Signal
@@ -17,6 +18,7 @@ from app.widgets.fields import (
     ListField,
     NumberField,
     PathField,
+    SegmentField,
     TextField,
     choice_field,
     mark,
@@ -126,9 +128,12 @@ class Form(QWidget):
         self.labels: dict[str, QLabel] = {}
 
     def show_settings(
-        self, settings: Sequence[Described], options: Mapping[str, Sequence[tuple[Any, str]]] | None = None
+        self,
+        settings: Sequence[Described],
+        options: Mapping[str, Sequence[tuple[Any, str]]] | None = None,
+        after: QWidget | None = None,
     ) -> None:
-        """Rows for these settings, in their order, divided by group."""
+        """Rows for these settings, in their order, divided by group; Tab reaches them from `after`."""
         while (item := self._box.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
@@ -143,9 +148,12 @@ class Form(QWidget):
                 self._box.addWidget(Hairline())
             self._box.addWidget(self._group(title, members, options or {}))
         self._box.addStretch(1)
-        names = list(self.fields)
-        for first, second in zip(names, names[1:], strict=False):
-            QWidget.setTabOrder(self.fields[first], self.fields[second])
+        stops: list[QWidget] = [after] if after is not None else []
+        for field in self.fields.values():
+            # their own buttons, not the proxy: Qt loses track of those
+            stops += field.buttons() if isinstance(field, SegmentField) else [field]
+        for first, second in pairwise(stops):
+            QWidget.setTabOrder(first, second)
 
     def _group(
         self, title: str, settings: Sequence[Described], options: Mapping[str, Sequence[tuple[Any, str]]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
@@ -88,8 +88,16 @@ class _Delegate(QStyledItemDelegate):
         painter.setPen(theme.colour("t3"))
         right = area.right() - 16
         if entry.key:
-            wide = painter.fontMetrics().horizontalAdvance(entry.key)
-            painter.drawText(QRect(right - wide, area.y(), wide + 1, area.height()), middle, entry.key)
+            painter.setFont(theme.font(11))
+            wide = painter.fontMetrics().horizontalAdvance(entry.key) + 10
+            frame = QRectF(right - wide + 0.5, area.y() + 9.5, wide, 17)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(theme.colour("line2"))
+            painter.drawRoundedRect(frame, 3, 3)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            painter.setPen(theme.colour("t3"))
+            painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, entry.key)
+            painter.setFont(theme.font(12))
             right -= wide + 16
         room = QRect(x + 12, area.y(), max(0, right - x - 12), area.height())
         note = painter.fontMetrics().elidedText(entry.note, Qt.TextElideMode.ElideMiddle, room.width())
@@ -137,7 +145,9 @@ class Palette(QWidget):
         self.list.setModel(self._model)
         self.list.setItemDelegate(self._delegate)
         self.list.clicked.connect(lambda _index: self._run())
+        self._card.box.addSpacing(4)
         self._card.box.addWidget(self.list, 1)
+        self._card.box.addSpacing(4)
         self._card.box.addWidget(Hairline())
         self._card.box.addLayout(
             row(
@@ -165,7 +175,6 @@ class Palette(QWidget):
         self._back_to = self.window().focusWidget()
         self.field.clear()
         self._filter("")
-        self._fit()
         self.show()
         self.raise_()
         self.field.setFocus()
@@ -179,7 +188,10 @@ class Palette(QWidget):
 
     def _fit(self) -> None:
         self.setGeometry(self.window().rect())
-        self._card.setFixedSize(min(WIDTH, self.width() - 32), min(HEIGHT, self.height() - TOP - 16))
+        rows = sum(self.list.sizeHintForRow(i) for i in range(self._model.rowCount()))
+        frame = self._card.sizeHint().height() - self.list.sizeHint().height()
+        height = min(HEIGHT, self.height() - TOP - 16, frame + rows + 8)
+        self._card.setFixedSize(min(WIDTH, self.width() - 32), height)
 
     def _filter(self, typed: str) -> None:
         self._delegate.typed = typed.strip()
@@ -205,6 +217,7 @@ class Palette(QWidget):
         self._count.setText(f"{found} result{'' if found == 1 else 's'}" if found else "nothing found")
         if found:
             self.list.setCurrentIndex(self._model.index(1, 0))
+        self._fit()
 
     def _move(self, step: int) -> None:
         at, rows = self.list.currentIndex().row() + step, self._model.rowCount()

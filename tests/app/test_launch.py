@@ -108,6 +108,25 @@ def test_arrows_walk_through_workloads(launch: Any, qtbot: QtBot) -> None:
     assert launch.gallery.current() == launch.workload.info.name
 
 
+def test_tab_goes_through_the_form_to_run(window: MainWindow, launch: Any, qtbot: QtBot) -> None:
+    window.activateWindow()
+    launch.show_workload("language_model")
+    first = next(iter(launch.workload.form.fields.values()))
+    qtbot.waitUntil(first.isVisible)
+    launch.workload.reset_button.setFocus()
+    reached = []
+    for _ in range(60):
+        qtbot.keyClick(window.focusWidget() or window, Qt.Key.Key_Tab)
+        reached.append(window.focusWidget())
+        if reached[-1] is launch.panes.run_button:
+            break
+    assert reached[0] in (first, first.focusProxy())
+    fields = list(launch.workload.form.fields.values())
+    met = [fields.index(w) for w in reached if w in fields]
+    assert met == sorted(met) and len(met) >= 8
+    assert reached[-1] is launch.panes.run_button
+
+
 def test_my_script_runs_with_the_chosen_python(
     window: MainWindow, launch: Any, qtbot: QtBot, tmp_path: Path
 ) -> None:
