@@ -146,7 +146,8 @@ def _charts(run: Run) -> list[dict[str, str]]:
     slow: dict[int | None, list[Throttle]] = {
         device.id: [span for track in run.find("gpu.throttle", device=device.id)
                     for span in throttles(*run.values(track.id))] for device in run.devices}
-    found = [(chart, draw(run, chart, slow.get(chart.device, []))) for chart in charts(run)]
+    found = [(chart, draw(run, chart, slow.get(chart.device, []), named="utilization" in chart.title))
+             for chart in charts(run)]
     return [{"title": chart.title, "picture": picture} for chart, picture in found if picture]
 
 

@@ -44,8 +44,8 @@ class Chart:
     device: int | None = None
 
 
-def draw(run: Run, chart: Chart, throttles: Sequence[Throttle] = (), axis: bool = True) -> str:
-    """The picture; empty when no line has a sample."""
+def draw(run: Run, chart: Chart, throttles: Sequence[Throttle] = (), named: bool = True) -> str:
+    """The picture; empty when no line has a sample. `named`: the first throttled time carries its reason."""
     start, end = run.start_ns, run.end_ns
     drawn = [(line, run.series(line.track, points=POINTS)) for line in chart.lines]
     drawn = [(line, series) for line, series in drawn if len(series.t_ns)]
@@ -54,7 +54,7 @@ def draw(run: Run, chart: Chart, throttles: Sequence[Throttle] = (), axis: bool 
     low, high = _range(chart, drawn)
     frame = Frame.of(WIDTH, HEIGHT, max((end - start) / 1e9, 1e-3), low, high)
     parts = [frame.grid(chart.unit)]
-    parts += [_band(frame, start, throttle) for throttle in throttles]
+    parts += [_band(frame, start, throttle, named=named and not k) for k, throttle in enumerate(throttles)]
     parts += [_hole(frame, (a - start) / 1e9, (b - start) / 1e9) for a, b in _gaps(drawn[0][1])]
     ends = []
     for k, (line, series) in enumerate(drawn):
@@ -62,9 +62,8 @@ def draw(run: Run, chart: Chart, throttles: Sequence[Throttle] = (), axis: bool 
         last = float(series.high[-1])
         ends.append((frame.y(last * line.factor), f"text-m{k + 1}", line.name, line.value(last)))
     parts.append(names(ends, WIDTH - RIGHT + 10, 10.0, HEIGHT))
-    if axis:
-        parts.append(frame.times())
-    return svg(WIDTH, HEIGHT + (24 if axis else 6), f"{chart.title}, {chart.unit}", *parts)
+    parts.append(frame.times())
+    return svg(WIDTH, HEIGHT + 24, f"{chart.title}, {chart.unit}", *parts)
 
 
 def _range(chart: Chart, drawn: Sequence[tuple[Line, Series]]) -> tuple[float, float]:
@@ -117,15 +116,15 @@ def _hole(frame: Frame, left: float, right: float) -> str:
                    fill="url(#hatch-gap)"))
 
 
-def _band(frame: Frame, start_ns: int, throttle: Throttle) -> str:
+def _band(frame: Frame, start_ns: int, throttle: Throttle, named: bool) -> str:
     left, right = (throttle.t0_ns - start_ns) / 1e9, (throttle.t1_ns - start_ns) / 1e9
     x = max(frame.x(left), LEFT)
     width = max(1.0, frame.x(right) - x)
     text = f"throttled: {', '.join(throttle.reasons)}"
-    shown = label(x + 4, frame.y.p1 + 10, text, cls="band-text") if width > 140 else ""
-    return tag("g", tag("title", escape(text)),
-               tag("rect", x=x, y=frame.y.p1, width=width, height=frame.height - frame.y.p1, cls="band"),
-               shown)
+    box = {"x": x, "y": frame.y.p1, "width": width, "height": frame.height - frame.y.p1}
+    shown = label(min(x + 4, WIDTH - RIGHT - 180), frame.y.p1 + 10, text, cls="band-text") if named else ""
+    return tag("g", tag("title", escape(text)), tag("rect", **box, cls="band"),
+               tag("rect", **box, fill="url(#hatch-throttle)"), shown)
 
 
 def charts(run: Run) -> list[Chart]:

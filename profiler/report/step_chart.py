@@ -90,7 +90,8 @@ def step_chart(steps: Steps, start_ns: int, end_ns: int) -> tuple[str, str]:
     left, right, chosen, slowest = bins(steps, start_ns, end_ns, int((WIDTH - LEFT - RIGHT) // BAR))
     heights = np.stack([steps.stages[stage][chosen] for stage in STAGES]).astype(np.float64) / 1e6
     sums = heights.sum(axis=0)
-    top = top_of(1.05 * min(float(sums.max()), TALL * float(np.percentile(sums, 95))))
+    highest = max(float(sums.max()), float(slowest.max()) / 1e6)
+    top = top_of(1.05 * min(highest, TALL * float(np.percentile(sums, 95))))
     frame = Frame.of(WIDTH, HEIGHT, max((end_ns - start_ns) / 1e9, 1e-3), 0.0, top)
     parts = [frame.grid("ms")]
     for k in range(len(chosen)):
@@ -98,10 +99,8 @@ def step_chart(steps: Steps, start_ns: int, end_ns: int) -> tuple[str, str]:
     parts += [frame.times(), _names(frame, heights)]
     each = len(chosen) == len(steps)
     note = "ms, each step" if each else "ms, the median step of each stretch, whisker to the slowest"
-    cut = int((sums > top).sum())
-    if cut:
-        bars = "1 bar is" if cut == 1 else f"{cut} bars are"
-        note += f"; {bars} cut, the highest is {format_ms(float(sums.max()) * 1e6)}"
+    if highest > top:
+        note += f"; cut at the top, the slowest took {format_ms(highest * 1e6)}"
     return svg(WIDTH, HEIGHT + 24, f"Step time: {note}", *parts), note
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from profiler.metrics import METRICS
 from profiler.units import (
     NBSP,
     format_bandwidth,
@@ -15,6 +16,7 @@ from profiler.units import (
     ms_decimals,
 )
 
+UNITS = {metric.unit for metric in METRICS.values()}
 VERDICTS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
             "compute_bound": "Compute-bound", "sync_bound": "Sync-bound", "launch_bound": "Launch-bound",
             "allocator_bound": "Allocator-bound", "communication_bound": "Communication-bound",
@@ -38,6 +40,8 @@ def evidence(item: Mapping[str, Any]) -> tuple[str, str, str]:
         text = format_number(value, 0 if float(value).is_integer() else 2)
     elif unit == "B/s":
         text = format_bandwidth(value)
+    elif unit not in UNITS and float(value).is_integer():
+        text = f"{format_number(value)}{NBSP}{unit}".strip(NBSP)
     else:
         text = format_value(value, unit)
     return item["text"], text, item["source"]
