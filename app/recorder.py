@@ -146,7 +146,8 @@ class Recorder(QObject):
     def _on_stdout(self) -> None:
         if self._process is None:
             return
-        *lines, self._pending = (self._pending + bytes(self._process.readAllStandardOutput().data())).split(b"\n")
+        data = self._pending + bytes(self._process.readAllStandardOutput().data())
+        *lines, self._pending = data.split(b"\n")
         for line in lines:
             try:
                 message = json.loads(line)

@@ -26,6 +26,7 @@ VERDICT_S = 1.0
 SHARE = {"charts": 1.0, "moment": 2.0}  # times its own length, a question leaves the worker to others
 USUAL_SHARE = 8.0
 AFTER_ERROR_S = 5.0
+OUTPUT_BYTES = 500_000  # shown of one answer: more would hold up the GUI thread
 LAG_S = 0.15  # the live end is shown so much late, so that curves reach it
 
 
@@ -110,7 +111,7 @@ class Asker(QObject):
         if not self.paused:
             self._ask("side", DIGITS_S, partial(side.query, live=live), self._on_side)
         self._ask("verdict", VERDICT_S, partial(verdict.query, live=live), self.verdict.emit)
-        self._ask("output", DIGITS_S, partial(Run.output, after_id=self._output_id), self._on_output)
+        self._ask("output", DIGITS_S, partial(new_output, after_id=self._output_id), self._on_output)
 
     def _ask(
         self, what: str, every_s: float, function: Callable[[Run], Any], callback: Callable[[Any], None]
@@ -165,7 +166,17 @@ class Asker(QObject):
             self._next["digits"] = now + DIGITS_S
         self.charts.emit(data, digits)
 
-    def _on_output(self, parts: list[tuple[int, int, bytes]]) -> None:
-        if parts:
-            self._output_id = parts[-1][0]
-            self.output.emit(b"".join(data for _, _, data in parts))
+    def _on_output(self, answer: tuple[int, bytes]) -> None:
+        self._output_id, data = answer
+        if data:
+            self.output.emit(data)
+
+
+def new_output(run: Run, after_id: int) -> tuple[int, bytes]:
+    """The newest id and what the target printed since `after_id`; of very much only the end."""
+    parts = run.output(after_id)
+    data = b"".join(part for _, _, part in parts)
+    if len(data) > OUTPUT_BYTES:
+        cut = b"(the first %d bytes are in the run file only)\r\n" % (len(data) - OUTPUT_BYTES)
+        data = cut + data[-OUTPUT_BYTES:]
+    return (parts[-1][0] if parts else after_id), data

@@ -223,6 +223,11 @@ class RunBar(Surface):
 
     def show_state(self, *, recording: bool, stopping: bool, ours: bool, trace: bool) -> None:
         """What can be done: `ours` is a recording of this window."""
+        own = (self.stop, self.mark, self.trace) if stopping or not ours else ()
+        leaving = (*own, *(() if recording else (self.following, self.pause)))
+        if any(button.hasFocus() for button in leaving):
+            # A button that goes away hands its focus, and a ring with it, to the next best one.
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
         self.dot.colour = "err" if recording else "t3"
         self.dot.update()
         self.following.setVisible(recording)

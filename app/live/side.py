@@ -87,7 +87,7 @@ def query(run: Run, live: Live) -> SideData:
         steps_planned=planned if isinstance(planned, int) and planned > 0 else None,
         throughput=summary.throughput if summary else None,
         gpu_absent="" if run.devices else _absent(run),
-        lacks=facts.lacks,
+        lacks="" if run.state == "recording" and not len(live.steps) else facts.lacks,
     )
 
 

@@ -52,7 +52,7 @@ class VerdictData:
 def query(run: Run, live: Live) -> VerdictData:
     live.steps.update(run)
     if run.meta.get("kind") == "monitor" and not len(live.steps):
-        return VerdictData("watching", "Watching", (("No command, no steps: the machine only", False),))
+        return VerdictData("watching", "Watching", (("Devices and host, as long as it runs", False),))
     recording = run.state == "recording"
     if not len(live.steps):
         return _no_steps(run, live, recording)

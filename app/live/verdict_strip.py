@@ -66,9 +66,11 @@ class VerdictStrip(Surface):
         line.setSpacing(0)
         line.addWidget(self._flag)
         line.addSpacing(PADDING)
-        for upper, lower in ((self._word, self._age), (self._sentence, self._detail)):
-            line.addLayout(_pair(upper, lower))
-            line.addWidget(_divider())
+        self._dividers = (_divider(), _divider())
+        line.addLayout(_pair(self._word, self._age))
+        line.addWidget(self._dividers[0])
+        line.addLayout(_pair(self._sentence, self._detail))
+        line.addWidget(self._dividers[1])
         outcome = QHBoxLayout()
         outcome.setSpacing(8)
         outcome.addWidget(self._outcome)
@@ -93,7 +95,8 @@ class VerdictStrip(Surface):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.diagnose.setVisible(self.width() >= NARROW)
+        watching = self.data is not None and self.data.word == "watching"
+        self.diagnose.setVisible(not watching and self.width() >= NARROW)
 
     def show_verdict(self, data: VerdictData, age_s: float | None, changed: bool) -> None:
         """`age_s` since the word was first said; None for a finished run."""
@@ -108,11 +111,16 @@ class VerdictStrip(Surface):
         parts = [Part(text, "t1", 600 if strong else 400) for text, strong in data.sentence]
         self._sentence.show_parts(parts)
         self._detail.show_parts([Part(data.detail, "t2")])
+        self._dividers[0].setVisible(bool(data.sentence))
+        tested = data.word != "watching"
+        self.verify.setVisible(tested)
+        self.diagnose.setVisible(tested and self.width() >= NARROW)
 
     def show_try(self, parts: list[Part], outcome: list[Part], badge: tuple[str, str] | None = None) -> None:
         """What to try, and what is known of it. `badge`: (word, kind of chip)."""
         self._try.show_parts(parts)
         self._outcome.show_parts(outcome)
+        self._dividers[1].setVisible(bool(self._try.parts or self._outcome.parts))
         self.badge.setVisible(badge is not None)
         if badge is not None:
             self.badge.setText(badge[0])
@@ -131,8 +139,10 @@ class VerdictStrip(Surface):
 
 
 def age_text(data: VerdictData, age_s: float | None) -> str:
-    if not data.settled:
-        return "the verdict comes with the steps" if data.word == "waiting" else "not yet a verdict"
+    before = {"waiting": "the verdict comes with the steps", "warming": "not yet a verdict",
+              "watching": "no command, no steps"}
+    if data.word in before:
+        return before[data.word]
     if data.word == "unknown":
         return "no claim is made"
     if age_s is None:

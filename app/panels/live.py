@@ -37,6 +37,7 @@ class LivePanel(QWidget):
         self.asker = Asker(document, self.view, self.body.charts, self)
         self._agreement = verdict.Agreement()
         self._marks = 0
+        self._unfolded = False  # the output, by us and not by the user
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -141,6 +142,9 @@ class LivePanel(QWidget):
         self._agreement, self._marks = verdict.Agreement(), 0
         self.asker.restart()
         self.output.clear()
+        if self._unfolded and self.output.open:
+            self.output.toggle()
+        self._unfolded = False
         self.bar.show_paused(False)
         self.view.reset(info.seconds, self.document.recording)
         self.bar.following.show_following(self.view.following)
@@ -180,6 +184,7 @@ class LivePanel(QWidget):
         self._on_state()
         if header.failed(info) and not self.output.open:
             self.output.toggle()
+            self._unfolded = True
         self.trial.ended()
 
     def _on_recorder_failed(self, text: str) -> None:
@@ -189,6 +194,8 @@ class LivePanel(QWidget):
 
     def _on_state(self, *_: object) -> None:
         ours = self.recorder.active
+        if self.recorder.state is State.STARTING:
+            self._show_nothing()
         info = self.document.info
         self.bar.show_state(
             recording=ours or self.document.recording,

@@ -6,6 +6,7 @@ crosshair only draws over it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -163,7 +164,7 @@ class ChartRow(QWidget):
 
     def _render(self, dpr: float) -> QPixmap:
         self.renders += 1
-        pixmap = QPixmap(round(self.width() * dpr), round(self.height() * dpr))
+        pixmap = QPixmap(math.ceil(self.width() * dpr), math.ceil(self.height() * dpr))
         pixmap.setDevicePixelRatio(dpr)
         pixmap.fill(theme.colour("raised"))
         painter = QPainter(pixmap)
@@ -203,10 +204,11 @@ class ChartRow(QWidget):
             painter.fillRect(QRectF(left, 0, max(1.0, right - left), self.height()), tint)
 
     def _draw_gaps(self, painter: QPainter, plot: QRectF) -> None:
+        hatch = missing_brush(self.devicePixelRatioF())
         for stretch in self.gaps():
             left, right = self.to_x(stretch.x0), self.to_x(stretch.x1)
             if right - left >= 2:
-                painter.fillRect(QRectF(left, plot.top(), right - left, plot.height()), missing_brush(1.0))
+                painter.fillRect(QRectF(left, plot.top(), right - left, plot.height()), hatch)
                 y = self.free_height(right + 6, right + 6 + text_width(stretch.text, 11))
                 self.write_beside(painter, left, right, y, stretch.text, "t3")
 
@@ -219,9 +221,10 @@ class ChartRow(QWidget):
 
     def draw_throttle_hatch(self, painter: QPainter, plot: QRectF) -> None:
         """The hatch at the foot of the throttled bands, with the reasons."""
+        hatch = throttle_brush(self.devicePixelRatioF())
         for stretch in self.throttled():
             left, right = self.to_x(stretch.x0), self.to_x(stretch.x1)
-            painter.fillRect(QRectF(left, plot.bottom() - 3, max(1.0, right - left), 12), throttle_brush(1.0))
+            painter.fillRect(QRectF(left, plot.bottom() - 3, max(1.0, right - left), 12), hatch)
             y = self.free_height(right + 6, right + 6 + text_width(stretch.text, 11))
             self.write_beside(painter, left, right, y, stretch.text, "err")
 

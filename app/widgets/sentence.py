@@ -31,7 +31,7 @@ class Sentence(QWidget):
         self._size = size
         self.parts: tuple[Part, ...] = ()
         self.setFixedHeight(height)
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
 
     def show_parts(self, parts: Sequence[Part]) -> None:

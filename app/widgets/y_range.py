@@ -47,6 +47,8 @@ def fitting(low: float, high: float, intervals: int, zero: bool = True, top: flo
         if last - first <= intervals:
             break
         step = _step_from(step * 1.01)
+    if top is not None and last * step > top:  # nothing is above the top, so no tick is either
+        return YRange(0.0, top, top / max(k for k in (1, 2, 4, 5) if k <= intervals))
     if last - first == 1 and intervals > 1:  # one interval says little: halve it
         return YRange(first * step, last * step, step / 2)
     return YRange(first * step, last * step, step)

@@ -131,6 +131,13 @@ def test_a_clock_may_start_higher() -> None:
     assert constant.low < 1980 <= constant.high
 
 
+@pytest.mark.parametrize(("intervals", "ticks"), [
+    (2, [0, 50, 100]), (3, [0, 50, 100]), (4, [0, 25, 50, 75, 100])])
+def test_a_share_never_exceeds_its_top(intervals: int, ticks: list[float]) -> None:
+    assert fitting(0, 97, intervals, top=100).ticks() == pytest.approx(ticks)
+    assert fitting(0, 103, intervals, top=100).high == 100
+
+
 @pytest.mark.parametrize("high", [0.0, float("nan"), -1.0])
 def test_a_range_of_nothing_is_still_one(high: float) -> None:
     found = fitting(0, high, 3)
