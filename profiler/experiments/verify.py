@@ -169,6 +169,8 @@ def _pair(plan: Plan, folder: Path, number: int, listener: Listener, begin: floa
 
 
 def _record(plan: Plan, arm: str, output: Path, tick: Callable[[float], None]) -> Arm:
+    if output.exists():  # never take an old one for what is measured now
+        raise UsageError(f"{output} exists already", "Name another folder with --keep")
     limit = max(60.0, 10 * plan.expected_s(arm))
     child = Child(plan.recording(arm, output, limit), plan.cwd, plan.environment, output.with_suffix(".log"))
     try:

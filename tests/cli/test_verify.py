@@ -48,6 +48,14 @@ def test_runs_pairs_prints_and_stores(tmp_path: Path) -> None:
     assert list((tmp_path / "tmp").iterdir()) == []  # the children's run files are gone
 
 
+def test_kept_recordings_are_not_taken_for_new_ones(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    (tmp_path / "kept").mkdir()
+    make_run(tmp_path / "kept" / "1a.stepscope")
+    done = verify(tmp_path, "--keep", str(tmp_path / "kept"))
+    assert done.returncode == 2 and "exists already" in done.stderr
+
+
 def test_human_output_and_kept_recordings(tmp_path: Path) -> None:
     recorded(tmp_path)
     done = verify(tmp_path, "input_bound", "--pairs", "3", "--keep", str(tmp_path / "kept"))
