@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QMenu
 
 SCREENS = (
     ("launch", "Launch"),
@@ -17,6 +17,10 @@ SCREENS = (
     ("compare", "Compare"),
     ("reports", "Reports"),
 )
+
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMainWindow, QMenu
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtWidgets import QMessageBox
-
 from app.file_commands import FileCommands
 
 if TYPE_CHECKING:
@@ -175,6 +173,8 @@ class Commands(FileCommands):
         KeysDialog(self.actions_by_name.values(), self).open()
 
     def about(self) -> None:
+        from PySide6.QtWidgets import QMessageBox
+
         from profiler.version import version
 
         box = QMessageBox(self)
@@ -185,6 +185,8 @@ class Commands(FileCommands):
 
     def confirm_close(self) -> bool:
         """Whether to close although something records."""
+        from PySide6.QtWidgets import QMessageBox
+
         box = QMessageBox(self)
         box.setWindowTitle("StepScope")
         box.setText("A recording is running.")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-import socket
 import sys
+from pathlib import Path
 
 from profiler.errors import UsageError
 
 _HEADLESS = "Try stepscope demo --headless"
 _CURSOR = "libxcb-cursor.so.0"  # the one library of Qt's X11 plugin that desktops often lack
+_USUAL = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
 
 
 def check_display() -> None:
@@ -26,13 +26,23 @@ def check_display() -> None:
     display = os.environ.get("DISPLAY", "")
     if not _answers(display):
         raise UsageError(f"the display {display} does not answer", _HEADLESS)
-    try:
-        ctypes.CDLL(_CURSOR)
-    except OSError as error:
+    if not _has_library():
         raise UsageError(
             f"the window needs {_CURSOR}, which is not installed",
             f"Install libxcb-cursor0 (Debian, Ubuntu) or xcb-util-cursor (Fedora). {_HEADLESS}",
-        ) from error
+        )
+
+
+def _has_library() -> bool:
+    if any(Path(folder, _CURSOR).exists() for folder in _USUAL):
+        return True
+    import ctypes
+
+    try:
+        ctypes.CDLL(_CURSOR)
+    except OSError:
+        return False
+    return True
 
 
 def _answers(display: str) -> bool:
@@ -42,12 +52,15 @@ def _answers(display: str) -> bool:
         return bool(display)
     host, number = match[1], int(match[2])
     if host:
-        return _connects(socket.AF_INET, (host, 6000 + number))
+        return _connects((host, 6000 + number))
     path = f"/tmp/.X11-unix/X{number}"
-    return _connects(socket.AF_UNIX, path) or _connects(socket.AF_UNIX, "\0" + path)
+    return _connects(path) or _connects("\0" + path)
 
 
-def _connects(family: int, address: tuple[str, int] | str) -> bool:
+def _connects(address: tuple[str, int] | str) -> bool:
+    import socket
+
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as connection:
         connection.settimeout(3)
         try:

@@ -1,24 +1,36 @@
-"""Opening runs and writing reports: the File menu, and what the window offers its commands."""
+"""Opening runs and writing reports: the File menu, and what the window offers its commands.
+
+What only a few actions need is imported there: it would cost the first paint milliseconds.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QProcess, QUrl
-from PySide6.QtGui import QAction, QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QWidget
+from PySide6.QtWidgets import QMainWindow
 
 from app.settings import Settings
 from app.widgets.notice import Notice
 from profiler.paths import own_command, runs_dir
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QMenu
+    from PySide6.QtCore import QProcess
+    from PySide6.QtGui import QAction
+    from PySide6.QtWidgets import QMenu, QWidget
 
     from app.document import Document
     from app.recorder import Recorder
     from app.widgets.status_bar import StatusBar
+
+
+def open_outside(path: Path) -> None:
+    """Open a file or folder in the program that the system has for it."""
+    from PySide6.QtCore import QUrl
+    from PySide6.QtGui import QDesktopServices
+
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
 class FileCommands(QMainWindow):
@@ -59,6 +71,8 @@ class FileCommands(QMainWindow):
 
     def open_file(self) -> None:
         """Ask for a run file and open it."""
+        from PySide6.QtWidgets import QFileDialog
+
         start = self.settings.texts("recent")
         folder = str(Path(start[0]).parent) if start else str(runs_dir())
         name, _ = QFileDialog.getOpenFileName(
@@ -80,18 +94,20 @@ class FileCommands(QMainWindow):
 
     def open_runs_folder(self) -> None:
         runs_dir().mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(runs_dir())))
+        open_outside(runs_dir())
 
     def show_run_folder(self) -> None:
         if self.document is not None and self.document.path is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.document.path.parent)))
+            open_outside(self.document.path.parent)
 
     def close_run(self) -> None:
         if self.document is not None:
             self.document.close()
 
     def export_report(self) -> None:
-        """Write the open run's report beside it, in a process of its own."""
+        """Write the open run's report where the user says, in a process of its own."""
+        from PySide6.QtWidgets import QFileDialog
+
         if self.document is None or self.document.path is None or self._helper is not None:
             return
         run = self.document.path
@@ -102,6 +118,8 @@ class FileCommands(QMainWindow):
 
     def write_report(self, run: Path, target: Path) -> None:
         """Start `stepscope report`; the notice tells how it ended."""
+        from PySide6.QtCore import QProcess
+
         argv = own_command("report", str(run), "--format", "html", "-o", str(target))
         process = QProcess(self)
         process.finished.connect(self._report_written)
@@ -117,15 +135,12 @@ class FileCommands(QMainWindow):
         error = bytes(process.readAllStandardError().data()).decode(errors="replace").strip()
         process.deleteLater()
         if code == 0:
-            url = QUrl.fromLocalFile(str(target))
-            self.notice.show_text(
-                f"Report written: {target}", "ok", "Open", lambda: QDesktopServices.openUrl(url)
-            )
+            self.notice.show_text(f"Report written: {target}", "ok", "Open", partial(open_outside, target))
         else:
             self.tell(error.splitlines()[-1] if error else f"The report ended with status {code}")
 
     def _helper_failed(self, error: QProcess.ProcessError) -> None:
-        if error is QProcess.ProcessError.FailedToStart and self._helper is not None:
+        if error.name == "FailedToStart" and self._helper is not None:
             self.tell(f"Cannot start the report: {self._helper.errorString()}")
             self._helper.deleteLater()
             self._helper = None

@@ -22,7 +22,7 @@ def run(files: Sequence[str] = (), tour: bool = False) -> int:
     app = QApplication.instance()
     if not isinstance(app, QApplication):
         check_display()
-        app = QApplication(sys.argv[:1])
+        app = QApplication([*sys.argv[:1], *theme.STYLE])
     app.setApplicationName("StepScope")
     app.setApplicationDisplayName("StepScope")
     app.setDesktopFileName("stepscope")

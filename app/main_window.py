@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QCloseEvent,
-    QDragEnterEvent,
-    QDropEvent,
-    QGuiApplication,
-    QKeyEvent,
-    QPaintEvent,
-    QResizeEvent,
-)
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from app import actions, theme
@@ -27,7 +19,16 @@ from app.widgets.notice import Notice
 from app.widgets.rail import Rail
 from app.widgets.status_bar import StatusBar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # also Qt's classes of which only the name is needed: each costs the first paint a little
+    from PySide6.QtGui import (
+        QCloseEvent,
+        QDragEnterEvent,
+        QDropEvent,
+        QKeyEvent,
+        QPaintEvent,
+        QResizeEvent,
+    )
+
     from app.document import Document
     from app.recorder import Recorder
 

@@ -97,6 +97,8 @@ QPushButton[kind="segment"][place="first"] {{ border-left-width: 1px; border-top
   border-bottom-left-radius: 4px; }}
 QPushButton[kind="segment"][place="last"] {{ border-top-right-radius: 4px; border-bottom-right-radius: 4px; }}
 QPushButton[kind="segment"]:focus {{ border: 2px solid {t.acc}; padding: 0 10px 0 9px; }}
+QPushButton[own="true"], QPushButton[own="true"][kind], QPushButton[own="true"][kind]:disabled,
+QPushButton[own="true"]:disabled {{ color: transparent; }}
 QPushButton[kind="segment"][place="first"]:focus {{ padding: 0 10px; }}"""
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontInfo, QPalette
+from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication
 
 from app.style import MONO, sheet
 from app.tokens import DARK, LIGHT, Tokens
 
 MODES = ("system", "light", "dark")
+STYLE = ("-style", "Fusion")  # arguments of QApplication: setStyle would cost the first paint 10 ms
 _SANS = ["Inter", "Segoe UI", "SF Pro Text", "Noto Sans", "DejaVu Sans"]
 
 
@@ -50,13 +51,17 @@ def mode() -> str:
 
 
 def apply(app: QApplication, mode: str = "system") -> None:
-    """Dress the application; call again to change the mode."""
+    """Dress the application, which is started with `STYLE`; call again to change the mode."""
     _theme.mode = mode if mode in MODES else "system"
     if not _theme.following:
-        app.setStyle("Fusion")
         app.setFont(font(13))
         app.styleHints().colorSchemeChanged.connect(_theme.follow)
         _theme.following = True
+    if _theme.mode == "system":
+        app.styleHints().unsetColorScheme()
+    else:  # the frames of windows that the system draws
+        schemes = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        app.styleHints().setColorScheme(schemes[_theme.mode])
     _dress(app)
 
 
@@ -121,6 +126,8 @@ def font(size: int = 13, weight: int = 400, mono: bool = False) -> QFont:
 
 def font_in_use(mono: bool = False) -> str:
     """The family that the system had."""
+    from PySide6.QtGui import QFontInfo
+
     return QFontInfo(font(mono=mono)).family()
 
 

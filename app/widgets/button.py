@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
     QPushButton,
     QSizePolicy,
-    QStyle,
-    QStyleOptionButton,
     QWidget,
 )
 
@@ -41,6 +39,7 @@ class Button(QPushButton):
     ) -> None:
         super().__init__(text, parent)
         self._icon, self._key, self._kind = icon, key, kind
+        self.setProperty("own", "true")
         if kind:
             self.setProperty("kind", kind)
         if big:
@@ -85,11 +84,8 @@ class Button(QPushButton):
         return ink, {"primary": "#E4E6FB", "danger": "err"}.get(self._kind, "t3")
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        option = QStyleOptionButton()
-        self.initStyleOption(option)
-        text, option.text, option.icon = option.text, "", QIcon()
-        painter = QPainter(self)
-        self.style().drawControl(QStyle.ControlElement.CE_PushButton, option, painter, self)
+        super().paintEvent(event)  # the frame; the style sheet makes its text invisible
+        painter, text = QPainter(self), self.text()
         ink, quiet = self._colours()
         metrics = self.fontMetrics()
         flags = Qt.TextFlag.TextShowMnemonic if "&" in text else Qt.TextFlag.TextSingleLine

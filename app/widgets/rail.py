@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPainter, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QWidget
 
 from app import icons, theme
 from app.tokens import RAIL_ITEM, RAIL_WIDTH
 from app.widgets.basic import Hairline, Surface, row
+
+if TYPE_CHECKING:
+    from PySide6.QtGui import QEnterEvent, QPaintEvent
 
 
 class RailItem(QAbstractButton):

@@ -38,7 +38,7 @@ def _qt_warnings() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def qapp_args() -> list[str]:
-    return ["stepscope-tests"]
+    return ["stepscope-tests", *theme.STYLE]
 
 
 @pytest.fixture

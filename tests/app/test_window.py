@@ -230,7 +230,7 @@ def painted(window):
     print(sorted(slow & set(sys.modules)))
     QApplication.quit()
 MainWindow._fill = painted
-app = QApplication([])
+app = QApplication(["", *theme.STYLE])
 theme.apply(app)
 window = MainWindow()
 window.show()
@@ -248,7 +248,7 @@ from app import theme
 from app.actions import SCREENS
 from app.display import check_display
 from app.main_window import MainWindow
-app = QApplication([])
+app = QApplication(["", *theme.STYLE])
 theme.apply(app)
 window = MainWindow()
 def look():
