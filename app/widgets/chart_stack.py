@@ -30,6 +30,8 @@ from app.widgets.time_view import TimeView
 CLICK_PX = 4  # a press that moves less is a click
 ZOOM = 1.25  # for a notch of the wheel
 PAN = 0.1  # of the span, for a key
+_REASON = Qt.FocusReason
+KEYBOARD = (_REASON.TabFocusReason, _REASON.BacktabFocusReason, _REASON.ShortcutFocusReason)
 
 
 class _Ground(QWidget):
@@ -94,6 +96,7 @@ class ChartStack(QWidget):
         self.setMinimumWidth(480)
         view.changed.connect(self._follow_pointer)
         self._ring = _Ring(self)
+        self._by_keyboard = False  # the last focus came by a key
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -101,8 +104,11 @@ class ChartStack(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        # A click needs no ring: the pointer says where it is.
-        self._ring.setVisible(event.reason() != Qt.FocusReason.MouseFocusReason)
+        reason = event.reason()
+        # A click needs no ring: the pointer says where it is. Nor does a window that comes back.
+        if reason in (Qt.FocusReason.MouseFocusReason, *KEYBOARD):
+            self._by_keyboard = reason in KEYBOARD
+        self._ring.setVisible(self._by_keyboard)
         self._ring.raise_()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

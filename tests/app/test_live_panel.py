@@ -100,6 +100,23 @@ def test_the_wheel_zooms_at_the_pointer_and_following_keeps_the_zoom(desk: Desk,
     assert view.span == pytest.approx(span)
 
 
+def test_keys_of_the_panel(desk: Desk, tmp_path: Path) -> None:
+    desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
+    view = desk.panel.view
+    view.show_range(10, 20)
+    view.set_crosshair(12.0, pinned=True)
+    desk.qtbot.waitUntil(lambda: desk.panel.body.side.moment.t == 12.0)
+    desk.panel.activateWindow()
+    desk.qtbot.waitUntil(desk.panel.isActiveWindow)
+    desk.panel.body.charts.setFocus()
+    desk.qtbot.keyClick(desk.panel.body.charts, Qt.Key.Key_C)
+    assert QGuiApplication.clipboard().text().startswith("at\t12.00 s\n")
+    desk.qtbot.keyClick(desk.panel.body.charts, Qt.Key.Key_F)
+    assert (view.x0, view.x1) == (0.0, pytest.approx(46.2))
+    desk.qtbot.keyClick(desk.panel.body.charts, Qt.Key.Key_Escape)
+    assert view.crosshair is None
+
+
 def test_a_drag_pans_and_a_click_pins_the_crosshair(desk: Desk, tmp_path: Path) -> None:
     desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
     view, row, bot = desk.panel.view, desk.row("power"), desk.qtbot
