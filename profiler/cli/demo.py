@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
         try:
             window = importlib.import_module("app.main")
         except ImportError as error:  # Qt is there, a library of the system's that it needs is not
-            raise UsageError(f"the window cannot be opened: {error}", "Try stepscope demo --headless") from error
+            raise UsageError(f"the window cannot be opened: {error}",
+                             "Try stepscope demo --headless") from error
         return int(window.run([], tour=True))
     from profiler.cli._tour import tour  # late: the window need not wait for it
 
