@@ -57,7 +57,7 @@ def _diagnose(window: MainWindow) -> EmptyState:
     return EmptyState(
         "No findings on this screen yet",
         "Findings with evidence and counter-evidence are not drawn in this version. The verdict is: on Live, "
-        "in the report, and in the terminal, where verify tests its suggestion by paired runs.",
+        "in the report and in the terminal. Verify on Live tests its suggestion by paired runs.",
         (_live(window), _open(window), _tour(window)),
         screen="Diagnose",
         note="not in this version",
@@ -94,7 +94,7 @@ def _compare(window: MainWindow) -> EmptyState:
     return EmptyState(
         "Nothing to compare yet",
         "Runs side by side, with intervals, are not drawn in this version. Verify compares a run with its "
-        "suggested setting in alternating pairs, in the terminal.",
+        "suggested setting in alternating pairs: on Live, or in the terminal.",
         (_tour(window, primary=True), _open(window)),
         screen="Compare",
         note="not in this version",

@@ -53,7 +53,8 @@ class LiveScreen(QStackedWidget):
                 Way(
                     "bolt",
                     "Take the sixty-second tour",
-                    "A training loop with a slow loader: read the verdict and what to try. No GPU needed.",
+                    "A training loop with a slow loader: read the verdict, press Verify, see the gain. "
+                    "No GPU needed.",
                     "Start tour",
                     window.start_tour,
                     primary=True,
