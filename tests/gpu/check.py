@@ -107,11 +107,11 @@ def signals(path: Path, name: str) -> None:
 def stages(path: Path, name: str) -> Steps:
     with Run.open(path) as run:
         steps = steps_of(run)
-    figures[name] = {"steps": len(steps), "host_ms": medians(steps.stages),
+    figures[name] = {"steps": int(steps.counted.sum()), "host_ms": medians(steps.stages),
                      "device_ms": medians(steps.device), "lag_ms": medians(steps.lag)}
     wall = np.asarray(steps.t1_ns - steps.t0_ns)
     total = sum(np.asarray(v) for v in steps.stages.values())
-    told(f"{name}: stages sum to the step", f"{len(steps)} steps", bool((wall == total).all()))
+    told(f"{name}: stages sum to the step", f"{len(wall)} steps", bool((wall == total).all()))
     measured = [k for k, v in figures[name]["device_ms"].items() if v is not None]
     told(f"{name}: device times", ", ".join(measured) or "none", "forward" in measured)
     lag = figures[name]["lag_ms"].get("data")
