@@ -64,6 +64,7 @@ def test_the_ring_shows_a_focus_of_the_keyboard_only(desk: Desk) -> None:
     charts = desk.panel.body.charts
     desk.panel.activateWindow()
     desk.qtbot.waitUntil(desk.panel.isActiveWindow)
+    charts.clearFocus()
     charts.setFocus(Qt.FocusReason.TabFocusReason)
     assert charts._ring.isVisible()
     span = desk.panel.view.span
