@@ -97,7 +97,9 @@ class RowReader:
 
     def clock(self) -> RowData:
         line = self.line("gpu.clock_sm", "clock", "m1", 1, format_clock)
-        return self.curves([line], "gpu.clock_sm", ("MHz",), zero=False)
+        most = self.device.properties.get("max_clock_sm") if self.device else None
+        unit = f"MHz of {format_number(most)}" if isinstance(most, int | float) else "MHz"
+        return self.curves([line], "gpu.clock_sm", (unit,), zero=False)
 
     def pcie(self) -> RowData:
         lines = [

@@ -38,6 +38,7 @@ class LivePanel(QWidget):
         self._agreement = verdict.Agreement()
         self._marks = 0
         self._unfolded = False  # the output, by us and not by the user
+        self._devices = 0
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
@@ -173,6 +174,9 @@ class LivePanel(QWidget):
         self.bar.show_name(info.name)
         self.bar.chips.show_chips(header.chips(info))
         self.bar.show_ending(header.ending(info))
+        if len(info.devices) != self._devices:  # they become known after the start
+            self._devices = len(info.devices)
+            self._on_state()
 
     def _on_ended(self) -> None:
         """The last values, and the end of the output where the target ended badly."""

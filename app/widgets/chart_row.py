@@ -171,7 +171,10 @@ class ChartRow(QWidget):
         plot = self.plot_rect()
         self._draw_grid(painter, plot)
         painter.save()
-        painter.setClipRect(plot.adjusted(0, -PLOT_TOP, 0, PLOT_BOTTOM - 1))
+        drawn = plot.adjusted(0, -PLOT_TOP, 0, PLOT_BOTTOM - 1)
+        if self.recording:  # the newest bin is wider than what has happened of it
+            drawn.setRight(min(drawn.right(), max(drawn.left(), round(self.to_x(self.view.end)))))
+        painter.setClipRect(drawn)
         self._draw_throttled(painter)
         self.draw(painter, plot)
         self._draw_gaps(painter, plot)
