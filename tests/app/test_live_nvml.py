@@ -1,4 +1,4 @@
-"""Live with the stand-in NVML library: charts carry the planned values; a missing field costs nothing else."""
+"""Live with the stand-in NVML library: charts carry what was planned; a missing field costs nothing else."""
 
 from __future__ import annotations
 
