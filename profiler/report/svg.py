@@ -46,14 +46,15 @@ class Scale:
 
 
 def ticks(low: float, high: float, most: int = 4) -> list[float]:
-    """Round values in [low, high], at most `most` + 1 of them."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+    """Round values in [low, high]: two at least, and at most `most` + 1 where that leaves two."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low or most > 64:
         return [low]
     rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
     first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    values = [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    return values if len(values) > 1 else ticks(low, high, 2 * most)
 
 
 def top_of(value: float) -> float:
