@@ -44,9 +44,13 @@ class TimeView(QObject):
 
     def advance(self, end: float) -> None:
         """The run has grown."""
-        self.end = max(self.end, end)
-        if self.following and self.end > self.x1:
-            self._set(self.end - self.span, self.end)
+        if end <= self.end:
+            return
+        self.end = end
+        if self.following and end > self.x1:
+            self._set(end - self.span, end)
+        elif self.x0 <= end <= self.x1:
+            self.changed.emit()  # the edge of what is known moves on
 
     def finish(self, end: float) -> None:
         """Nothing more comes: a view that followed stays, or shows the whole of a short run."""

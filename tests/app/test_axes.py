@@ -31,6 +31,17 @@ def test_a_short_run_starts_at_zero(qapp: object) -> None:
     assert (view.x0, view.x1) == (0.0, LIVE_SPAN)
 
 
+def test_the_edge_of_the_known_moves_in_a_view_that_stands(qapp: object) -> None:
+    view = TimeView()
+    view.reset(2.0, following=True)
+    seen: list[float] = []
+    view.changed.connect(lambda: seen.append(view.end))
+    view.advance(2.1)
+    view.advance(2.1)
+    assert seen == [2.1]
+    assert (view.x0, view.x1) == (0.0, LIVE_SPAN)
+
+
 def test_a_zoom_is_kept_by_following(view: TimeView) -> None:
     view.zoom(0.5, 40.0)
     assert not view.following
