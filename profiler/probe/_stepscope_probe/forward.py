@@ -26,7 +26,7 @@ class ForwardHook(Hook):
         self._candidates = {}  # id: reference to a module called outermost that has parameters
         self._owned = set()  # ids of the parameters of the optimizers that stepped
         self._wrapped = set()
-        self._seeking = False
+        self.seeking = False
         self._steps = self._rounds = self._without = self._blind = 0
         self._optimizers = {}  # those seen: id, reference
         self._call = torch.nn.Module.__dict__["__call__"]
@@ -39,22 +39,25 @@ class ForwardHook(Hook):
             self._seek()
 
     def remove(self):
-        self._stop_seeking()
+        self._stopseeking()
+        self._unwrap()
+
+    def _unwrap(self):
         self._wrapped = set()
         Hook.remove(self)
 
     # Discovery
 
     def _seek(self):
-        if self._rounds < _ROUNDS and self._blind < _BLIND and not self._seeking and not self.failed:
+        if self._rounds < _ROUNDS and self._blind < _BLIND and not self.seeking and not self.failed:
             self._rounds += 1
             self._steps = 0
-            self._candidates = dict(self.roots)
-            self._seeking = True
+            self._unwrap()  # else the wrapped classes would hide what is called there
+            self.seeking = True
             torch.nn.Module.__call__ = self._seek_call
 
-    def _stop_seeking(self):
-        self._seeking = False
+    def _stopseeking(self):
+        self.seeking = False
         self.original_call()
 
     def original_call(self):
@@ -63,7 +66,7 @@ class ForwardHook(Hook):
             torch.nn.Module.__call__ = self._call
 
     def seek_again(self):
-        if self._seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
+        if self.seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
             torch.nn.Module.__call__ = self._seek_call
 
     def _make_seeker(self):
@@ -76,8 +79,7 @@ class ForwardHook(Hook):
             depth = None
             try:
                 hook.original_call()
-                if id(self) not in hook.roots:
-                    depth = hook.candidate(self)
+                depth = hook.candidate(self)
             except Exception as error:
                 hook.fail(error)
             try:
@@ -105,13 +107,13 @@ class ForwardHook(Hook):
         if known is None or known() is not optimizer:
             self._optimizers[id(optimizer)] = weakref.ref(optimizer)
             self._seek()
-        if self._seeking:
+        if self.seeking:
             for group in optimizer.param_groups:
                 self._owned.update(map(id, group["params"]))
 
     def step_done(self, forwards, trained):
         """After each step that was used: conclude the discovery, or begin another."""
-        if self._seeking:
+        if self.seeking:
             self._steps += 1
             if self._steps >= _PATIENCE or (self._steps >= _STEPS and (self._owned or not trained)):
                 self._conclude()
@@ -124,11 +126,12 @@ class ForwardHook(Hook):
             self._without = 0
 
     def _conclude(self):
-        self._stop_seeking()
+        self._stopseeking()
         modules = [m for m in (ref() for ref in self._candidates.values()) if m is not None]
         owners = [m for m in modules if any(id(p) in self._owned for p in m.parameters())]
         self._blind = 0 if modules else self._blind + 1
-        self.roots = {id(m): weakref.ref(m) for m in (owners or modules)}
+        known = [m for m in (ref() for ref in self.roots.values()) if m is not None]
+        self.roots = {id(m): weakref.ref(m) for m in known + (owners or modules)}
         self._candidates = {}
         self._owned = set()
         self._wrap_roots()
@@ -149,7 +152,10 @@ class ForwardHook(Hook):
         is_grad_enabled = torch.is_grad_enabled
 
         def __call__(self, *args, **kwargs):
-            if is_compiling() or id(self) not in hook.roots:
+            if is_compiling():
+                return original(self, *args, **kwargs)
+            root = hook.roots.get(id(self))
+            if root is None or root() is not self:
                 return original(self, *args, **kwargs)
             depth = None
             try:

@@ -9,7 +9,7 @@ class Hook:
     def __init__(self, probe):
         self.probe = probe
         self.loop = probe.loop
-        self.failed = False
+        self.failed = self.on = False
         self._patches = []
         self._sited = False
 
@@ -37,13 +37,15 @@ class Hook:
                 setattr(owner, attribute, original)
 
     def enable(self):
-        if not self.failed:
+        if not self.failed and not self.on:
+            self.on = True
             try:
                 self.install()
             except Exception as error:
                 self.fail(error)
 
     def disable(self):
+        self.on = False
         try:
             self.remove()
         except Exception as error:

@@ -21,7 +21,7 @@ class Loop(Stages):
     def __init__(self, sink, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
         Stages.__init__(self, clock)
         self.phases = Phases(sink)
-        self.between = None  # called between two steps, outside both
+        self.between = None  # called between two steps, with the time; true when it took some
         self.thread_clock = thread_clock
         self.arrival = False  # h2d is the time from the batch's arrival to forward
         self.flags = 0  # of every step while set: PROFILED
@@ -76,10 +76,14 @@ class Loop(Stages):
             return None
         now = self.clock()
         if not self.open or self.used:
-            self._forget_trial()
+            if self.without_loader:
+                self._forget_trial()
             now = self._boundary(now)
-        elif self.tail or (first and loader in self.loaders):
-            self._begin(now)
+            self._data_cpu0 = self.cpu0
+        else:
+            if self.tail or (first and loader in self.loaders):
+                self._begin(now, self.thread_clock())
+            self._data_cpu0 = self.thread_clock()
         self.without_loader = False
         if first:
             loader.sizes.clear()
@@ -87,7 +91,6 @@ class Loop(Stages):
             if first and not self.loaders:
                 self.step_flags |= EPOCH_FIRST
             self.loaders.append(loader)
-        self._data_cpu0 = self.thread_clock()
         return self.push(DATA, now)
 
     def fetch_exit(self, depth, loader, size, stopped):
@@ -196,21 +199,21 @@ class Loop(Stages):
 
     def _boundary(self, now):
         """End the step that is open, and begin one. Returns when that one began."""
+        cpu = self.thread_clock()
         if self.open and self.used:
-            self._finish(now)
-        if self.between is not None:
-            self.between()
-            now = self.clock()
-        self._begin(now)
+            self._finish(now, cpu)
+        if self.between is not None and self.between(now):
+            now, cpu = self.clock(), self.thread_clock()
+        self._begin(now, cpu)
         return now
 
-    def _begin(self, now):
-        self._clean(now)
+    def _begin(self, now, cpu):
+        self._clean(now, cpu)
         self.open = True
         if self.device is not None:
             self.device.step(self.index, now)
 
-    def _clean(self, now):
+    def _clean(self, now, cpu=0):
         """The state at the beginning of a step. A stage left open by an exception ends here."""
         self.begin_stages(now)
         self.t0 = now
@@ -219,15 +222,15 @@ class Loop(Stages):
         self.optimizer_calls = self.data_cpu = 0
         self.loaders = []
         self._other_at_arrival = 0
-        self.cpu0 = self.thread_clock()
+        self.cpu0 = cpu
 
-    def _finish(self, now, partial=0):
+    def _finish(self, now, cpu, partial=0):
         self.acc[self.stage] += now - self.mark
         self.mark = now
         acc = self.acc
         step = [self.index, self.t0, self.last_exit if self.tail or partial else now,
                 acc[DATA], acc[H2D], acc[FORWARD], acc[BACKWARD], acc[OPTIMIZER],
-                self.data_cpu, self.thread_clock() - self.cpu0, self._samples(), self.optimizer_calls,
+                self.data_cpu, cpu - self.cpu0, self._samples(), self.optimizer_calls,
                 self.syncs, self.sync_ns, self.step_flags | self.flags | partial]
         self.index += 1
         self.open = False
@@ -237,17 +240,18 @@ class Loop(Stages):
         """Samples of the batches that this step used, matched by order."""
         loaders = self.loaders or ([self.background] if self.background is not None else [])
         size = 0
-        for i, loader in enumerate(loaders):
-            for _ in range(max(1, self.cycles)):
-                if loader.sizes:
-                    n = loader.sizes.popleft()
-                    if i == 0:
+        for loader in loaders:
+            sizes = loader.sizes
+            for _ in range(self.cycles or 1):
+                if sizes:
+                    n = sizes.popleft()
+                    if loader is loaders[0]:
                         size += n
         return size
 
     def _forget_trial(self):
         """A model called a few times before the loader's first batch is no step of the loop."""
-        if self.without_loader and not self.phases.backward:
+        if not self.phases.backward:
             index = self.phases.forget()
             if index is not None:
                 self.index = index
@@ -266,7 +270,7 @@ class Loop(Stages):
     def finish(self):
         """The process ends: what is open is the last step."""
         if self.open and self.used:
-            self._finish(self.clock(), 0 if self.tail else PARTIAL)
+            self._finish(self.clock(), self.thread_clock(), 0 if self.tail else PARTIAL)
         self.open = False
         self.phases.end()
 

@@ -27,6 +27,7 @@ from .window import TraceWindow
 
 VERSION = 1
 _STEP = '["step",' + ",".join(["%d"] * 15) + "]\n"
+_FLUSH_NS = 50_000_000  # what waits at most that long is sent with one write: a write costs 16 us and more
 _SLOW_NS = 100_000_000  # between looks at CUDA's memory
 
 
@@ -41,8 +42,8 @@ class Probe:
         self.counted = 0  # training steps; any steps while none has trained
         self.compiles = False  # something has been handed to torch.compile
         self.cuda = False  # the user's code has initialised CUDA
-        self._slow_at = 0
-        self._waiting = []  # records made before a lazy process's first step
+        self._slow_at = self._flush_at = 0
+        self._waiting = []  # lines, and steps as lists
         self.loop = Loop(self.step)
         self.forward = ForwardHook(self)
         self.tensors = TensorHook(self)
@@ -75,17 +76,14 @@ class Probe:
         """Remove every hook; `enable` puts them back."""
         for hook in self.hooks:
             hook.disable()
+        self.loop.open = False
 
     # Records
 
     def write(self, text):
-        if self.muted:
-            return
-        if self.lazy:
-            self._waiting.append(text)
-            del self._waiting[:-64]
-        else:
-            self.spool.write(text)
+        """Send a line, and what waits."""
+        self._waiting.append(text)
+        self.flush()
 
     def event(self, kind, severity, text, data=None):
         self.write(json.dumps(["event", time.monotonic_ns(), kind, severity, text, data or {}]) + "\n")
@@ -96,23 +94,37 @@ class Probe:
             self.write(json.dumps(["site", hook, site]) + "\n")
 
     def step(self, step):
-        """A finished step of the loop."""
-        if self.lazy and not self.muted:
-            self._first_of_lazy()
-        self.write(_STEP % tuple(step))
+        """A finished step of the loop. Short steps are sent several at a time."""
+        self._waiting.append(step)
         self.steps += 1
         if not step[-1] & EVALUATION or not self.loop.phases.backward:
             self.counted += 1
-        self.forward.step_done(step[5], self.loop.phases.backward)
-        if step[2] >= self._slow_at:
-            self._slow_at = step[2] + _SLOW_NS
-            self._slow(step[2])
+        if not step[5] or self.forward.seeking:
+            self.forward.step_done(step[5], self.loop.phases.backward)
+        if step[2] >= self._flush_at:
+            self._flush_at = step[2] + _FLUSH_NS
+            if self.lazy and not self.muted:
+                self._first_of_lazy()
+            self.flush()
+            if step[2] >= self._slow_at:
+                self._slow_at = step[2] + _SLOW_NS
+                self._slow(step[2])
 
     def device_times(self, index, times, lags):
-        self.write(json.dumps(["device", index, times, lags]) + "\n")
+        self._waiting.append(json.dumps(["device", index, times, lags]) + "\n")
 
     def trace(self, t0, t1, name, said):
         self.write(json.dumps(["trace", t0, t1, name, said]) + "\n")
+
+    def flush(self):
+        """Send what waits, in order. A lazy process keeps it until its first step."""
+        if self.lazy and not self.muted:
+            del self._waiting[:-64]
+            return
+        waiting, self._waiting = self._waiting, []
+        if not self.muted:
+            lines = [item if type(item) is str else _STEP % tuple(item) for item in waiting]
+            self.spool.write("".join(lines))
 
     # CUDA and compilers come in when the user's code brings them
 
@@ -155,10 +167,9 @@ class Probe:
             self.disable()
             return
         self.lazy = False
+        waiting, self._waiting = self._waiting, []
         self._hello()
-        for text in self._waiting:
-            self.spool.write(text)
-        self._waiting = []
+        self._waiting = waiting
 
     def _hello(self):
         self.write(json.dumps(["hello", {
@@ -176,6 +187,7 @@ class Probe:
             self.loop.finish()
             if not self.lazy:
                 self.write('["bye",%s]\n' % json.dumps({"steps": self.steps}))
+            self.flush()
             self.disable()
             self.muted = True
         except Exception:
@@ -188,7 +200,7 @@ class Probe:
             self.spool = Spool(self.spool.directory)
             self.lazy = True
             self._waiting = []
-            self.steps = self.counted = 0
+            self.steps = self.counted = self._flush_at = 0
             self.window.forked()
             self.device.disable()
             self.loop.reset()

@@ -25,9 +25,10 @@ class Spool:
         self._full_until = 0
 
     def write(self, text):
-        """Append one record: a line that ends with a line break."""
+        """Append records: whole lines that end with a line break."""
         if self.fd < 0 or self._size >= SEGMENT_BYTES:
             if not self._next():
+                self.dropped += text.count("\n")
                 return
             if self.dropped:
                 text = '["dropped",%d]\n' % self.dropped + text
@@ -41,14 +42,13 @@ class Spool:
         self._size += len(data)
 
     def _next(self):
-        """Begin a segment. False, and one record counted as dropped, while the recorder lags behind."""
+        """Begin a segment. False while the recorder lags behind."""
         if self.dead:
             return False
         now = time.monotonic_ns()
         if now < self._full_until or self._unread() >= SEGMENTS:
             if now >= self._full_until:
                 self._full_until = now + _RECHECK_NS
-            self.dropped += 1
             return False
         self._close()
         try:

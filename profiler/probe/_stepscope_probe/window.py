@@ -49,28 +49,35 @@ class TraceWindow(Hook):
         if self.profile is not None:
             self._close("the probe was switched off")
 
-    def boundary(self):
-        """Between two steps, on the step's thread."""
+    def boundary(self, now):
+        """Between two steps, on the step's thread. True when it took time."""
         try:
-            now = time.monotonic_ns()
             if self.profile is not None:
                 self._continue(now)
+            elif not self._due(now):
+                return False
             if self.profile is None and self._due(now):
                 self._open()
+            return True
         except Exception as error:
             self.fail(error)
+            return False
 
     def _due(self, now):
+        if self.start is not None and self.probe.counted >= self.start:
+            return True
         if now >= self._next_look:
             self._next_look = now + _LOOK_NS
             signature = _signature(self._request)
             if signature != self._seen:
                 self._seen = signature
                 self.steps = _steps_wanted(self._request, self.steps)
+                self.start = 0
                 return True
-        if self._again_at and now >= self._again_at:
-            return True
-        return self.start is not None and self.probe.counted >= self.start
+            if self._again_at and now >= self._again_at:
+                self.start = 0
+                return True
+        return False
 
     # Open, step by step, closed
 
