@@ -27,6 +27,7 @@ SHARE = {"charts": 1.0, "moment": 2.0}  # times its own length, a question leave
 USUAL_SHARE = 8.0
 AFTER_ERROR_S = 5.0
 OUTPUT_BYTES = 500_000  # shown of one answer: more would hold up the GUI thread
+SETTLED_S = 3.0  # older moments get no more values
 LAG_S = 0.15  # the live end is shown so much late, so that curves reach it
 
 
@@ -70,7 +71,8 @@ class Asker(QObject):
     def on_grew(self) -> None:
         self._grew_at = time.monotonic()
         self._stale |= {"charts", "side", "verdict", "output"}
-        if self._view.crosshair is None:
+        at = self._view.crosshair
+        if at is None or at > self._view.end - SETTLED_S:  # its values may have come by now
             self._stale.add("moment")
 
     def start(self) -> None:

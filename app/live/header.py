@@ -31,7 +31,8 @@ def chips(info: RunInfo) -> list[Chip]:
     found = []
     command = info.meta.get("command")
     if name := workload.get("name"):
-        found.append(Chip(str(name)))
+        if str(name) != info.name:  # the name of the run may be just that
+            found.append(Chip(str(name)))
     elif isinstance(command, list) and command:
         found.append(Chip(command_name(command), tooltip=" ".join(map(str, command))))
     words = {word: told[key] for key, word in _SHOWN if told[key] is not None}

@@ -11,7 +11,7 @@ import numpy as np
 from app.live.state import Live
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.summary import StepSummary
-from profiler.model import STAGES, Event
+from profiler.model import STAGES, Attachment, Event
 from profiler.run.reader import Run
 from profiler.units import (
     clock,
@@ -23,6 +23,7 @@ from profiler.units import (
 EVENTS = 200  # newest that are listed
 NAMES = {"data": "data wait"}
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
+SHORT = {"first of an epoch": "epoch starts"}
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
         lag = format_ms(summary.lag.get("data"), unit=False)
         rows.append(FactRow("Data wait, exposed", format_ms(summary.exposed),
                             f"{format_ms(summary.stages['data'], unit=False)} less lag {lag}" if lag else ""))
-    left = ", ".join(f"{count} {reason}" for reason, count in facts.steady.left_out.items())
+    reasons = facts.steady.left_out.items()
+    left = ", ".join(f"{count} {SHORT.get(reason, reason)}" for reason, count in reasons)
     counted = f"{format_count(summary.steady)} of {format_count(summary.total)}"
     rows.append(FactRow("Steps counted", counted, left))
     return tuple(rows)
@@ -144,8 +146,11 @@ def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
 def event_rows(run: Run, live: Live, facts: Facts) -> tuple[EventRow, ...]:
     """The run's events and what the steps tell, newest first."""
     start = run.start_ns
-    rows = [_row(event, start) for event in live.events if event.kind not in QUIET]
+    absent = bool(_absent(run))
+    rows = [_row(event, start, absent) for event in live.events if event.kind not in QUIET]
     told = {event.kind for event in live.events}
+    if "trace" not in told:
+        rows += [_trace(item, start) for item in run.attachments() if item.kind == "kineto"]
     if "warmup_end" not in told and facts.steady.settled and facts.steady.warm_up_end_ns is not None:
         rows.append(EventRow((facts.steady.warm_up_end_ns - start) / 1e9, "info", "warmup_end",
                              f"Warm-up ended at step {facts.steady.warm_up}"))
@@ -157,9 +162,19 @@ def event_rows(run: Run, live: Live, facts: Facts) -> tuple[EventRow, ...]:
     return tuple(rows[:EVENTS])
 
 
-def _row(event: Event, start: int) -> EventRow:
+def _row(event: Event, start: int, gpu_absent: bool) -> EventRow:
     text = event.text.split("\n")[0]
+    if gpu_absent and event.kind == "source_off" and event.data.get("source") == "nvml":
+        text = "NVML absent: the GPU source is off for this run"  # the reason stands beside the charts
     return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind, text[:1].upper() + text[1:])
+
+
+def _trace(attachment: Attachment, start: int) -> EventRow:
+    steps = attachment.properties.get("steps")  # first and last
+    what = "Trace"
+    if isinstance(steps, list) and len(steps) == 2:
+        what = f"Trace of {steps[1] - steps[0] + 1} steps"
+    return EventRow((attachment.t_ns - start) / 1e9, "info", "trace", f"{what}, kept in the run file")
 
 
 def _throttles(facts: Facts, start: int) -> list[EventRow]:

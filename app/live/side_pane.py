@@ -42,8 +42,8 @@ def _stage_columns(device: bool) -> list[Column[StageRow]]:
 
 def _fact_columns() -> list[Column[FactRow]]:
     return [
-        Column[FactRow]("", lambda r: r.name, width=160, colour="t2"),
-        Column[FactRow]("", lambda r: r.value, right=True, width=118, weight=600),
+        Column[FactRow]("", lambda r: r.name, width=148, colour="t2"),
+        Column[FactRow]("", lambda r: r.value, right=True, width=110, weight=600),
         Column[FactRow]("", lambda r: r.note, right=True, colour="t3", tooltip=lambda r: r.note),
     ]
 

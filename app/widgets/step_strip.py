@@ -20,6 +20,8 @@ from app.widgets.y_range import following
 HATCHED = 4  # px: a surface less high or wide than this is plain
 BARS_APART = 8  # px: from here on a gap stands between steps
 LABEL_SPACE = 30  # px under the sum, before the stages' names
+REACH = 1.8  # times a usual bar: what is higher is cut, so that one step does not flatten all others
+FEW = 8  # bars: with less of them nothing is usual
 
 
 class StepStrip(ChartRow):
@@ -35,13 +37,25 @@ class StepStrip(ChartRow):
         self.data = data
         if digits or len(self._texts) != len(data.stage_texts):
             self._texts, self._median = data.stage_texts, data.median
-        seen = (data.right > self.view.x0) & (data.left < self.view.x1)
-        highest = float(data.slowest[seen].max()) if seen.any() else 0.0
+        highest = self._highest()
         if highest > 0:
             self.set_range(following(self.range, 0.0, highest, self.intervals()))
         elif self.range is None:
             self.set_range(following(None, 0.0, 100.0, self.intervals()))
         self.invalidate()
+
+    def _highest(self) -> float:
+        """What the axis has to reach, in ms."""
+        data = self.data
+        seen = (data.right > self.view.x0) & (data.left < self.view.x1)
+        if not seen.any():
+            return 0.0
+        slowest = float(data.slowest[seen].max())
+        if seen.sum() < FEW:
+            return slowest
+        usual = max(float(np.percentile(data.heights[:, seen].sum(axis=0), 95)),
+                    float(np.median(data.slowest[seen])))
+        return min(slowest, REACH * usual)
 
     def notes(self) -> Sequence[str]:
         return self.data.notes
@@ -60,7 +74,9 @@ class StepStrip(ChartRow):
         y = np.round(plot.bottom() - edges * scale_y)
         for i, stage in enumerate(data.stages):
             self._draw_stage(painter, stage, left, right, y[i + 1], y[i])
-        self._draw_whiskers(painter, (left + right) / 2, y[-1], data.slowest * scale_y, plot)
+        middle = (left + right) / 2
+        self._draw_whiskers(painter, middle, y[-1], data.slowest * scale_y, plot)
+        self._draw_cuts(painter, middle[data.slowest > self._shown[1] * 1.05])
         self._draw_remarks(painter, plot)
 
     def _draw_stage(
@@ -96,6 +112,13 @@ class StepStrip(ChartRow):
         for at, y0, y1 in zip(x.tolist(), (plot.bottom() - slowest).tolist(), top.tolist(), strict=True):
             if y1 - y0 >= 2:
                 painter.fillRect(QRectF(round(at) - 0.5, max(y0, 0.0), 1.4, y1 - max(y0, 0.0) - 1), colour)
+
+    def _draw_cuts(self, painter: QPainter, x: Floats) -> None:
+        """An arrow where a bar or a whisker goes on above the chart."""
+        colour = theme.colour("t1")
+        for at in np.round(x).tolist():
+            for row in range(4):
+                painter.fillRect(QRectF(at - row, row, 2 * row + 1, 1), colour)
 
     def _draw_remarks(self, painter: QPainter, plot: QRectF) -> None:
         for remark in self.data.remarks:

@@ -284,3 +284,14 @@ def test_a_run_with_nothing_in_it(tmp_path: Path) -> None:
         assert side.query(run, live).stages == ()
         assert verdict.query(run, live).word == "unknown"
         assert crosshair.query(run, live, 0.5, None).rows[0].value == ""
+
+
+def test_a_trace_in_the_run_is_told(tmp_path: Path) -> None:
+    story = without_gpu(tmp_path / "r.stepscope", until=6.0)
+    story.writer.attach(START_NS + 4_000_000_000, "kineto", "1.trace.json", b"{}", process=story.process,
+                        properties={"steps": [30, 37]})
+    story.event(0.0, "source_off", "warning", "the nvml source is off: " + 30 * "long ", source="nvml")
+    with Run.open(story.finish(6.0)) as run:
+        told = {row.kind: row.text for row in side.query(run, Live()).events}
+    assert told["trace"] == "Trace of 8 steps, kept in the run file"
+    assert told["source_off"] == "NVML absent: the GPU source is off for this run"

@@ -16,7 +16,7 @@ from app.live.header import chips
 from app.widgets.chart_row import ChartRow
 from app.widgets.folded_row import FoldedRow
 from tests.app.desk import Desk, growing
-from tests.app.story import Story, baseline, without_gpu
+from tests.app.story import STAGES, Story, baseline, without_gpu
 
 
 @pytest.fixture
@@ -220,3 +220,27 @@ def test_both_themes_draw_the_stages_in_their_fills(desk: Desk, tmp_path: Path, 
         image = row.grab().toImage()
         area = [image.pixelColor(x + i, y + j).name().upper() for i in range(8) for j in range(8)]
         assert theme.tokens().stages["data"].fill in area
+
+
+def test_values_at_a_resting_crosshair_come_with_the_run(desk: Desk, live: Story) -> None:
+    desk.panel.view.set_crosshair(20.6, pinned=True)
+    desk.settle()
+    rows = {row.name: row for row in desk.panel.body.side.moment.rows}
+    assert not rows["Step"].value
+    live.advance(21.5)
+    desk.qtbot.waitUntil(lambda: bool(desk.panel.body.side.moment.rows[0].value))
+    assert desk.panel.body.side.moment.t == 20.6
+
+
+def test_one_slow_step_does_not_flatten_the_others(desk: Desk, tmp_path: Path) -> None:
+    story = Story(tmp_path / "r.stepscope")
+    story.advance(8.0)
+    story.stages = {**story.stages, "data": 1500.0}
+    story.advance(9.7)
+    story.stages = STAGES
+    story.advance(20.0)
+    story.finish(20.0)
+    desk.open(story.path)
+    row = desk.row("steps")
+    assert row.range is not None and 60 <= row.range.high <= 120
+    assert any("ms" in remark.text for remark in row.data.remarks)
