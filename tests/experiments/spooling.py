@@ -31,8 +31,8 @@ PROGRAM = """
             wall = data + 5000000
             put("step", k, t, t + wall, data, 0, 2000000, 2000000, 500000, 1000000, 6000000, 8, 1, 0, 0, 0)
             t += wall
-            if pause:
-                time.sleep(pause)
+            if pause or os.path.exists("slow"):
+                time.sleep(pause or 0.5)
         print("step", steps, "loss", os.environ.get("LOSS", "0.25"), flush=True)
         put("bye", {"steps": steps})
     sys.exit(int(os.environ.get("STATUS", 0)))
