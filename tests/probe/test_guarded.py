@@ -9,7 +9,7 @@ from tests.probe.reading import run
 
 def test_broken_hooks_go_off_one_by_one(tmp_path: Path) -> None:
     bare = run(tmp_path, "sabotaged.py", probe=False)
-    ran = run(tmp_path, "sabotaged.py")
+    ran = run(tmp_path, "sabotaged.py", env={"STEPSCOPE_TRACE": '{"start_step": 1000}'})
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, bare.stdout, "")
     off = ran.only.events("hook_off")
     assert [e["data"]["hook"] for e in off] == ["optimizer", "backward", "trace", "forward", "loader"]

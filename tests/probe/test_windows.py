@@ -42,6 +42,15 @@ def test_window_of_the_steps_asked_for(tmp_path: Path) -> None:
     assert ran.only.steps[4]["t0"] > ends[3]
 
 
+def test_windows_on_request_and_again_after_a_while(tmp_path: Path) -> None:
+    asked = windowed(tmp_path / "asked", None, steps=10, ask=4)
+    ((*_, said),) = asked.only.of("trace")
+    assert said["steps"] == [4, 5]
+    plan = {"start_step": 2, "steps": 2, "every_seconds": 0.01}
+    again = windowed(tmp_path / "again", plan, steps=12, ask=8)
+    assert [t[3]["steps"] for t in again.only.of("trace")] == [[2, 3], [8, 9]]
+
+
 def test_run_that_ends_before_and_inside_its_window(tmp_path: Path) -> None:
     before = windowed(tmp_path / "before", {"start_step": 30, "steps": 8}, steps=5)
     (event,) = before.only.events("trace_incomplete")

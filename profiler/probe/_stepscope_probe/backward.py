@@ -14,7 +14,7 @@ class BackwardHook(Hook):
 
     def install(self):
         hook, loop = self, self.loop
-        compiling = _compile_check()
+        probe, active = self.probe, _active_compilation()
         if hasattr(torch.autograd, "_engine_run_backward"):
             name = "_engine_run_backward"
             places = [(torch.autograd, name), (torch.autograd.graph, name)]
@@ -25,9 +25,10 @@ class BackwardHook(Hook):
             def run_backward(*args, **kwargs):
                 depth = None
                 try:
-                    if not compiling():
+                    if not probe.compiles or active() is None:
                         depth = loop.backward_enter()
-                        hook.site()
+                        if not hook.sited:
+                            hook.site()
                 except Exception as error:
                     hook.fail(error)
                 if depth is None:
@@ -50,20 +51,15 @@ class BackwardHook(Hook):
             self.patch(owner, attribute, wrapped[original])
 
 
-def _compile_check():
-    """A function that is true while torch traces or compiles on this thread."""
+def _active_compilation():
+    """A function that returns what torch compiles on this thread, or None; compiling runs backward too."""
     try:
         from torch._guards import CompileContext
 
-        active = CompileContext.try_get
+        return CompileContext.try_get
     except (ImportError, AttributeError):
+        return _nothing
 
-        def active():
-            return None
 
-    is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else active
-
-    def compiling():
-        return is_compiling() or active() is not None
-
-    return compiling
+def _nothing():
+    return None

@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, dynamo_compiles
 
 _STEPS = 2  # steps of discovery
 _PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
@@ -29,6 +29,7 @@ class ForwardHook(Hook):
         self.seeking = False
         self._steps = self._rounds = self._without = self._blind = 0
         self._optimizers = {}  # those seen: id, reference
+        self.optimizer = _nobody  # a reference to the last one
         self._call = torch.nn.Module.__dict__["__call__"]
         self._seek_call = self._make_seeker()
 
@@ -71,7 +72,7 @@ class ForwardHook(Hook):
 
     def _make_seeker(self):
         hook, original = self, self._call
-        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else _never
+        is_compiling = dynamo_compiles
 
         def __call__(self, *args, **kwargs):
             if is_compiling():
@@ -107,6 +108,7 @@ class ForwardHook(Hook):
         if known is None or known() is not optimizer:
             self._optimizers[id(optimizer)] = weakref.ref(optimizer)
             self._seek()
+        self.optimizer = self._optimizers[id(optimizer)]
         if self.seeking:
             for group in optimizer.param_groups:
                 self._owned.update(map(id, group["params"]))
@@ -148,7 +150,7 @@ class ForwardHook(Hook):
     def _wrap(self, cls):
         hook, loop = self, self.loop
         original = cls.__call__
-        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else _never
+        is_compiling = dynamo_compiles
         is_grad_enabled = torch.is_grad_enabled
 
         def __call__(self, *args, **kwargs):
@@ -177,5 +179,5 @@ class ForwardHook(Hook):
                 self.fail(error)
 
 
-def _never():
-    return False
+def _nobody():
+    return None

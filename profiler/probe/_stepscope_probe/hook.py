@@ -1,5 +1,17 @@
 """A hook into torch: installed, removed, and switched off for good when it fails."""
 
+import torch
+
+
+def _never():
+    return False
+
+
+# A constant to the compiler: true while it looks through a function of ours.
+dynamo_compiles = _never
+for _name in ("is_compiling", "is_dynamo_compiling"):
+    dynamo_compiles = getattr(getattr(torch, "compiler", None), _name, dynamo_compiles)
+
 
 class Hook:
     """Base of all hooks. `install` patches through `patch`; `fail` ends the hook, never the user's code."""
@@ -11,7 +23,7 @@ class Hook:
         self.loop = probe.loop
         self.failed = self.on = False
         self._patches = []
-        self._sited = False
+        self.sited = False
 
     def install(self):
         raise NotImplementedError
@@ -65,8 +77,8 @@ class Hook:
 
     def site(self):
         """Tell the user's line for this hook, once."""
-        if not self._sited:
-            self._sited = True
+        if not self.sited:
+            self.sited = True
             self.probe.site(self.name)
 
 

@@ -3,6 +3,8 @@
 import json
 import weakref
 
+import torch
+
 from .hook import Hook
 from .phases import Loader
 from .sites import user_site
@@ -13,6 +15,7 @@ class LoaderHook(Hook):
 
     def __init__(self, probe):
         Hook.__init__(self, probe)
+        self.last = _nothing, None
         self._loaders = []  # sampler of a DataLoader, its dataset (both by reference), Loader
 
     def install(self):
@@ -25,7 +28,9 @@ class LoaderHook(Hook):
             depth = loader = None
             try:
                 if not hook.failed:
-                    loader = hook.loader(self)
+                    sampler, loader = hook.last
+                    if sampler() is not self._index_sampler:
+                        loader = hook.loader(self)
                     depth = loop.fetch_enter(loader, self._num_yielded == 0)
             except Exception as error:
                 hook.fail(error)
@@ -66,6 +71,7 @@ class LoaderHook(Hook):
         """The Loader of an iterator: one per DataLoader, over all its epochs."""
         for sampler, _, loader in self._loaders:
             if sampler() is iterator._index_sampler:
+                self.last = sampler, loader
                 return loader
         self.probe.look_for_cuda()
         loader = Loader()
@@ -87,6 +93,10 @@ class LoaderHook(Hook):
         """Send the loader's settings when it is first used, and when it turns out to train."""
         loader.told = loader.train
         self.probe.write("[%s,%s]\n" % ('"loader"', json.dumps(dict(loader.settings, train=loader.train))))
+
+
+def _nothing():
+    return _nothing
 
 
 def _reference(value):
@@ -115,6 +125,8 @@ def _int(value):
 
 def samples(batch, depth=3):
     """Length of the first dimension of the first tensor in a batch, 0 when there is none."""
+    if type(batch) is list and batch and type(batch[0]) is torch.Tensor and batch[0].dim():
+        return len(batch[0])
     shape = getattr(batch, "shape", None)
     if shape is not None:
         try:

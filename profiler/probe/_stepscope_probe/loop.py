@@ -12,16 +12,24 @@ from _thread import get_ident
 from .phases import EPOCH_FIRST, EVALUATION, PARTIAL, Phases
 from .stages import BACKWARD, DATA, FORWARD, H2D, OPTIMIZER, OTHER, Stages
 
+NEVER = 1 << 63  # ns
 _AHEAD = 256  # fetches ahead of the first forward beyond which it is a pass over the data, not prefetching
 
 
 class Loop(Stages):
     """The state of the loop in this process. `sink(step)` takes each finished step, in order."""
 
+    __slots__ = ("_data_cpu0", "_other_at_arrival", "after_backward", "arrival", "background", "backwards",
+                 "between", "between_at", "blind", "confirmed", "cpu0", "cycles", "data_cpu", "fetched",
+                 "flags", "forwards", "index", "loaders", "open", "optimizer_calls", "phases", "sink",
+                 "step_flags", "t0", "tail", "thread", "thread_clock", "unsure", "used", "without_loader")
+
     def __init__(self, sink, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
         Stages.__init__(self, clock)
         self.phases = Phases(sink)
-        self.between = None  # called between two steps, with the time; true when it took some
+        self.sink = sink
+        self.between = None  # called between two steps from that time on; true when it took time
+        self.between_at = NEVER
         self.thread_clock = thread_clock
         self.arrival = False  # h2d is the time from the batch's arrival to forward
         self.flags = 0  # of every step while set: PROFILED
@@ -68,7 +76,7 @@ class Loop(Stages):
 
         `first`: nothing has come from this iterator yet.
         """
-        if not self.mine(evidence=False):
+        if get_ident() != self.thread and not self.mine(evidence=False):
             loader.background = True
             self.background = loader
             return None
@@ -85,12 +93,13 @@ class Loop(Stages):
                 self._begin(now, self.thread_clock())
             self._data_cpu0 = self.thread_clock()
         self.without_loader = False
-        if first:
-            loader.sizes.clear()
         if loader not in self.loaders:
             if first and not self.loaders:
                 self.step_flags |= EPOCH_FIRST
             self.loaders.append(loader)
+            self.unsure |= not loader.train
+        if first:
+            loader.sizes.clear()
         return self.push(DATA, now)
 
     def fetch_exit(self, depth, loader, size, stopped):
@@ -111,7 +120,7 @@ class Loop(Stages):
 
     def forward_enter(self, training=True):
         """Entry into an outermost root module (or a graph's replay). None: it does not count."""
-        if self.stage == DATA or not self.mine():
+        if self.stage == DATA or not ((self.confirmed and get_ident() == self.thread) or self.mine()):
             return None
         now = self.clock()
         outermost = self.stage == OTHER or self.stage == OPTIMIZER
@@ -152,13 +161,15 @@ class Loop(Stages):
         self.acc[H2D] += moved
 
     def backward_enter(self):
-        if self.stage == DATA or not self.mine():
+        if self.stage == DATA or not ((self.confirmed and get_ident() == self.thread) or self.mine()):
             return None
         now = self.clock()
         if self.stage == OTHER or self.stage == OPTIMIZER:
             if not self.open or self.blind:
                 now = self._blind_boundary(now)
-            self.trained()
+            self.after_backward = self.used = True
+            if self.unsure or not self.phases.backward:
+                self.trained()
         self.backwards += 1
         return self.push(BACKWARD, now)
 
@@ -172,7 +183,7 @@ class Loop(Stages):
 
     def trained(self):
         """A backward runs in this step: its loaders train."""
-        self.after_backward = self.used = True
+        self.unsure = False
         if not self.phases.backward and self.phases.held and self.without_loader:
             self._merge_held()
         self.phases.trained(self.loaders)
@@ -180,7 +191,7 @@ class Loop(Stages):
             self.background.train = True
 
     def optimizer_enter(self):
-        if not self.mine(evidence=False):
+        if get_ident() != self.thread and not self.mine(evidence=False):
             self.optimizer_calls += 1  # an optimizer inside backward, on autograd's thread
             return None
         if self.stage == DATA:
@@ -202,7 +213,7 @@ class Loop(Stages):
         cpu = self.thread_clock()
         if self.open and self.used:
             self._finish(now, cpu)
-        if self.between is not None and self.between(now):
+        if now >= self.between_at and self.between(now):
             now, cpu = self.clock(), self.thread_clock()
         self._begin(now, cpu)
         return now
@@ -217,7 +228,7 @@ class Loop(Stages):
         """The state at the beginning of a step. A stage left open by an exception ends here."""
         self.begin_stages(now)
         self.t0 = now
-        self.used = self.after_backward = self.blind = self.tail = False
+        self.used = self.after_backward = self.blind = self.tail = self.unsure = False
         self.step_flags = self.cycles = self.forwards = self.fetched = 0
         self.optimizer_calls = self.data_cpu = 0
         self.loaders = []
@@ -234,11 +245,16 @@ class Loop(Stages):
                 self.syncs, self.sync_ns, self.step_flags | self.flags | partial]
         self.index += 1
         self.open = False
-        self.phases.take(step, self.loaders)
+        if self.loaders and self.loaders[0].train:
+            self.sink(step)
+        else:
+            self.phases.take(step, self.loaders)
 
     def _samples(self):
         """Samples of the batches that this step used, matched by order."""
         loaders = self.loaders or ([self.background] if self.background is not None else [])
+        if len(loaders) == 1 and self.cycles <= 1:
+            return loaders[0].sizes.popleft() if loaders[0].sizes else 0
         size = 0
         for loader in loaders:
             sizes = loader.sizes

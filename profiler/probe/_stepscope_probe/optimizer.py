@@ -1,9 +1,8 @@
 """Optimizer steps, by torch's global optimizer hooks. They are counted and never are boundaries."""
 
-import torch
 from torch.optim import optimizer as torch_optimizer
 
-from .hook import Hook
+from .hook import Hook, dynamo_compiles
 
 
 class OptimizerHook(Hook):
@@ -15,17 +14,18 @@ class OptimizerHook(Hook):
         self._depths = []
 
     def install(self):
-        is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else bool
-        hook, loop, depths = self, self.loop, self._depths
-        seen = self.probe.optimizer_stepped
+        is_compiling = dynamo_compiles
+        hook, loop, depths, forward = self, self.loop, self._depths, self.probe.forward
 
         def pre(optimizer, args, kwargs):
             if is_compiling():
                 return
             try:
                 depths.append(loop.optimizer_enter())
-                seen(optimizer)
-                hook.site()
+                if optimizer is not forward.optimizer() or forward.seeking:
+                    forward.optimizer_stepped(optimizer)
+                if not hook.sited:
+                    hook.site()
             except Exception as error:
                 hook.fail(error)
 

@@ -40,9 +40,6 @@ class Phases:
 
     def take(self, step, loaders):
         """A finished step, and the loaders whose batches it used."""
-        if loaders and loaders[0].train:
-            self.sink(step)
-            return
         if self.held and loaders and self.held[0][0] is not loaders[0]:
             self.release(EVALUATION)
         if loaders:

@@ -155,9 +155,6 @@ class Probe:
             self.hooks.remove(self.tensors)
             self.tensors.disable()
 
-    def optimizer_stepped(self, optimizer):
-        self.forward.optimizer_stepped(optimizer)
-
     def _first_of_lazy(self):
         from torch.utils.data import get_worker_info
 

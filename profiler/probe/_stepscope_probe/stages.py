@@ -11,6 +11,10 @@ OTHER, FORWARD, BACKWARD, OPTIMIZER, H2D, DATA = range(6)  # a higher one takes 
 class Stages:
     """The time of one step by stage, in ns."""
 
+    # Slots, here and in Loop: after a step's work the caches are cold, and every line of memory counts.
+    __slots__ = ("acc", "clock", "device", "in_optimizer", "last_exit", "mark", "stack", "stage", "sync_ns",
+                 "syncs")
+
     def __init__(self, clock):
         self.clock = clock
         self.device = None  # the CUDA events, while they are on

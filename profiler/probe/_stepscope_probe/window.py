@@ -17,6 +17,7 @@ import torch
 from torch.autograd import profiler as autograd_profiler
 
 from .hook import Hook
+from .loop import NEVER
 from .memory import Budget
 from .pending import call_in_main_thread
 from .phases import PROFILED
@@ -43,9 +44,10 @@ class TraceWindow(Hook):
 
     def install(self):
         self.loop.between = self.boundary
+        self.loop.between_at = 0
 
     def remove(self):
-        self.loop.between = None
+        self.loop.between_at = NEVER
         if self.profile is not None:
             self._close("the probe was switched off")
 
@@ -55,9 +57,11 @@ class TraceWindow(Hook):
             if self.profile is not None:
                 self._continue(now)
             elif not self._due(now):
+                self.loop.between_at = 0 if self.start is not None else self._next_look
                 return False
             if self.profile is None and self._due(now):
                 self._open()
+            self.loop.between_at = 0
             return True
         except Exception as error:
             self.fail(error)

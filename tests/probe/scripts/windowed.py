@@ -1,15 +1,18 @@
 """N steps; at one of them the script's own profiler may start, or many small operations run."""
 
 import json
+import os
 import resource
 import sys
+import time
 from pathlib import Path
 
 import torch
 from common import Net, Slow
 from torch import nn
 
-steps, own, small, limit = (json.loads(sys.argv[1]).get(k, 0) for k in ("steps", "own", "small", "limit"))
+settings = json.loads(sys.argv[1])
+steps, own, small, limit, ask = (settings.get(k, 0) for k in ("steps", "own", "small", "limit", "ask"))
 model = Net(0.001, 0.001)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 mine = None
@@ -20,6 +23,9 @@ for i, (x, y) in enumerate(torch.utils.data.DataLoader(Slow(2 * steps), batch_si
     if own and i == own:
         mine = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
         mine.start()
+    if ask and i == ask:
+        Path(os.environ["STEPSCOPE_SPOOL"], "trace_now").write_text("2")
+        time.sleep(0.3)
     with torch.profiler.record_function("labelled"):
         loss = nn.functional.cross_entropy(model(x), y)
     loss.backward()
