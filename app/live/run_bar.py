@@ -116,10 +116,13 @@ class _Chips(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        room = self.width() + 8
-        for widget in self._widgets:
-            room -= widget.sizeHint().width() + 8
-            widget.setVisible(room >= 0)
+        width = -1
+        while width != self.width():  # showing a chip may widen this at once
+            width = self.width()
+            room = width + 8
+            for widget in self._widgets:
+                room -= widget.sizeHint().width() + 8
+                widget.setVisible(room >= 0)
 
 
 def _chip_widget(wanted: Chip) -> QWidget:

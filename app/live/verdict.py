@@ -173,7 +173,7 @@ class Agreement:
             self._next = said.word, now
         first = self._next[1]
         # What leads up to the first verdict need not wait: it is no claim.
-        free = at_once or not said.settled or self.shown is None
+        free = at_once or not said.settled or self.shown is None or self.shown.word == "waiting"
         if free or now - first >= self.agreed_s:
             self.shown, self._since, self._next = said, first, None
             return True

@@ -241,7 +241,8 @@ class ChartRow(QWidget):
         """A remark to the right of an interval, or to its left where there is no room."""
         plot = self.plot_rect()
         width = text_width(text, 11)
-        x = right + 6 if right + 6 + width <= plot.right() else left - 6 - width
+        edge = painter.clipBoundingRect().right() if painter.hasClipping() else plot.right()
+        x = right + 6 if right + 6 + width <= edge else left - 6 - width
         if text and x >= plot.left():
             write(painter, QRectF(x, y - LINE / 2, width + 2, LINE), text, colour)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPropertyAnimation, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QTextCursor
+from PySide6.QtGui import QMouseEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app import theme
@@ -74,10 +74,21 @@ class _Text(QPlainTextEdit):
             f"QPlainTextEdit {{ background: {t.base}; color: {t.t2}; border: 0; border-radius: 0; "
             f"padding: 4px 12px; font-family: '{family}'; font-size: 12px; }}")
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The end stays in view when it was."""
+        at_end = self._at_end()
+        super().resizeEvent(event)
+        if at_end:
+            self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+
+    def _at_end(self) -> bool:
+        bar = self.verticalScrollBar()
+        return bar.value() >= bar.maximum() - 2
+
     def show_lines(self, terminal: Terminal) -> None:
         """Replace what has changed."""
         bar = self.verticalScrollBar()
-        at_end, place = bar.value() >= bar.maximum() - 2, bar.value()
+        at_end, place = self._at_end(), bar.value()
         cursor = QTextCursor(self.document())
         first = terminal.first_changed
         block = self.document().findBlockByNumber(first)

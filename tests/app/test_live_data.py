@@ -263,6 +263,12 @@ def test_a_verdict_changes_only_after_three_seconds_of_agreement() -> None:
     assert agreement.shown.word == "host_bound"
 
 
+def test_nothing_waits_for_the_first_step_once_it_is_there() -> None:
+    agreement = verdict.Agreement()
+    agreement.feed(said("waiting"), 0.0)
+    assert agreement.feed(said("input_bound"), 1.0)
+
+
 def test_a_finished_run_has_its_verdict_at_once() -> None:
     agreement = verdict.Agreement()
     agreement.feed(said("input_bound"), 0.0, at_once=True)

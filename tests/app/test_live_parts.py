@@ -13,9 +13,11 @@ from pytestqt.qtbot import QtBot
 
 from app import theme
 from app.live import side
-from app.live.header import ending
+from app.live.header import Chip, ending
+from app.live.run_bar import RunBar
 from app.live.trial import Trial
 from app.live.verify import outcome_parts
+from app.widgets.output_view import OPEN, OutputView
 from profiler.run.results import append_result
 from tests.app.desk import Desk, growing
 from tests.app.story import Story, baseline
@@ -181,3 +183,31 @@ def test_verify_waits_for_the_end_of_the_recording(
     trial._on_result(RESULT)
     assert strip.badge.text() == "Hit"
     assert strip.verify.text() == "Verify again"
+
+
+def test_chips_are_shown_where_there_is_room(qtbot: QtBot, dark: None) -> None:
+    bar = RunBar()
+    qtbot.addWidget(bar)
+    bar.resize(1536, 48)
+    bar.show()
+    for count in (1, 4, 2, 6):  # more than before: the row gets wider while it is filled
+        bar.chips.show_chips([Chip(f"chip {i}") for i in range(count)])
+        qtbot.waitUntil(lambda: all(chip.isVisible() for chip in bar.chips._widgets))
+    bar.resize(500, 48)
+    qtbot.waitUntil(lambda: not bar.chips._widgets[-1].isVisible())
+
+
+def test_the_end_of_the_output_stays_in_view(qtbot: QtBot, dark: None) -> None:
+    view = OutputView()
+    qtbot.addWidget(view)
+    view.resize(800, 400)
+    view.show()
+    view.set_input(True)
+    view.toggle()
+    qtbot.waitUntil(lambda: view._body.height() == OPEN)
+    view.feed(b"".join(b"line %d\r\n" % i for i in range(60)))
+    view.refresh()
+    bar = view._text.verticalScrollBar()
+    for height in (300, 380):
+        view.resize(800, height)
+        assert bar.value() == bar.maximum()
