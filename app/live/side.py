@@ -23,7 +23,7 @@ from profiler.units import (
 EVENTS = 200  # newest that are listed
 NAMES = {"data": "data wait"}
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
-SHORT = {"first of an epoch": "epoch starts"}
+NOTE = 24  # letters of a remark that fit beside a value
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,12 @@ class StageRow:
 
 @dataclass(frozen=True)
 class FactRow:
-    """Name, value and a quiet remark."""
+    """Name, value and a quiet remark; `whole` says all of it where the remark is a short form."""
 
     name: str
     value: str
     note: str = ""
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,11 @@ def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
         lag = format_ms(summary.lag.get("data"), unit=False)
         rows.append(FactRow("Data wait, exposed", format_ms(summary.exposed),
                             f"{format_ms(summary.stages['data'], unit=False)} less lag {lag}" if lag else ""))
-    reasons = facts.steady.left_out.items()
-    left = ", ".join(f"{count} {SHORT.get(reason, reason)}" for reason, count in reasons)
+    left = facts.steady.left_out
+    whole = ", ".join(f"{count} {reason}" for reason, count in left.items())
+    note = whole if len(whole) <= NOTE else f"{format_count(sum(left.values()))} left out"
     counted = f"{format_count(summary.steady)} of {format_count(summary.total)}"
-    rows.append(FactRow("Steps counted", counted, left))
+    rows.append(FactRow("Steps counted", counted, note, whole))
     return tuple(rows)
 
 

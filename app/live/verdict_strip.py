@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QGraphicsOpacityEffect, QHBoxLayout, QLabel, QVBox
 
 from app import theme
 from app.hatch import stage_brush
+from app.icons import IconLabel
 from app.live.verdict import VerdictData
 from app.tokens import PADDING, VERDICT_STRIP
 from app.widgets.basic import Hairline, Surface, chip, label, restyle
@@ -17,6 +18,12 @@ from profiler.units import format_time
 
 FLAG = 16
 NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
+BADGE_ICONS = {"ok": "check", "warn": "warning", "err": "close"}
+BADGE_TIPS = {
+    "Hit": "The measured ratio lies in the predicted range, and that range is at most 1.3 wide",
+    "Miss": "The measured ratio lies outside of the predicted range",
+    "Vague": "The predicted range is more than 1.3 wide: it says too little to be called hit or miss",
+}
 
 
 class _Flag(QWidget):
@@ -56,7 +63,10 @@ class VerdictStrip(Surface):
         self._try = Sentence(13, 20)
         self._outcome = Sentence(12)
         self.badge = chip("", "ok")
+        self.badge.setContentsMargins(16, 0, 0, 0)
         self.badge.hide()
+        self._badge_icon = IconLabel("check", "ok", 12, self.badge)
+        self._badge_icon.move(7, 4)
         self.diagnose = Button("Diagnose", key="Ctrl+3")
         self.verify = Button("Verify after stop", kind="primary")
         self.diagnose.clicked.connect(self.diagnose_wanted)
@@ -124,6 +134,8 @@ class VerdictStrip(Surface):
         self.badge.setVisible(badge is not None)
         if badge is not None:
             self.badge.setText(badge[0])
+            self.badge.setToolTip(BADGE_TIPS.get(badge[0], ""))
+            self._badge_icon.show_icon(BADGE_ICONS[badge[1]], badge[1])
             restyle(self.badge, chip=badge[1])
 
     def _fade_from(self, picture: QPixmap) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from functools import partial
@@ -248,11 +249,13 @@ class LaunchPanel(QWidget):
         self._refresh()
 
     def _on_preflight(self) -> None:
-        gpu = next((c for c in self.preflight.checks if c.name.lower() in ("gpu", "nvml", "driver")), None)
-        if gpu is not None:
-            has_gpu = gpu.state in ("ok", "warning")
-            self._machine.setText("This machine" if has_gpu else "This machine, no GPU")
-            self.machine_known.emit(gpu.text if has_gpu else host(), has_gpu)
+        found = [c for c in self.preflight.checks if re.fullmatch(r"GPU( \d+)?", c.name)]
+        if found:
+            gpus = [c for c in found if c.state in ("ok", "warning")]
+            more = f" and {len(gpus) - 1} more" if len(gpus) > 1 else ""
+            name = gpus[0].text.split(",")[0] if gpus else "no GPU"
+            self._machine.setText(f"This machine, {name}{more}")
+            self.machine_known.emit(f"{gpus[0].text}{more}" if gpus else host(), bool(gpus))
 
     def shut_down(self) -> None:
         """End every helper process and the worker thread; keep the sizes of the panes."""

@@ -56,6 +56,7 @@ class ChartRow(QWidget):
         self.marks: tuple[Stretch, ...] = ()
         self.names_marks = False
         self.renders = 0  # how often the plot was drawn anew
+        self._written: list[QRectF] = []  # remarks in the plot
         self._pixmap: QPixmap | None = None
         self.setMinimumHeight(max(56, round(height * 0.72)))
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -164,6 +165,7 @@ class ChartRow(QWidget):
 
     def _render(self, dpr: float) -> QPixmap:
         self.renders += 1
+        self._written = []
         pixmap = QPixmap(math.ceil(self.width() * dpr), math.ceil(self.height() * dpr))
         pixmap.setDevicePixelRatio(dpr)
         pixmap.fill(theme.colour("raised"))
@@ -238,13 +240,17 @@ class ChartRow(QWidget):
     def write_beside(
         self, painter: QPainter, left: float, right: float, y: float, text: str, colour: str
     ) -> None:
-        """A remark to the right of an interval, or to its left where there is no room."""
+        """A remark to the right of an interval, or to its left; none where there is no room for it."""
         plot = self.plot_rect()
         width = text_width(text, 11)
         edge = painter.clipBoundingRect().right() if painter.hasClipping() else plot.right()
-        x = right + 6 if right + 6 + width <= edge else left - 6 - width
-        if text and x >= plot.left():
-            write(painter, QRectF(x, y - LINE / 2, width + 2, LINE), text, colour)
+        for x in (right + 6, left - 6 - width):
+            box = QRectF(x, y - LINE / 2, width + 2, LINE)
+            free = not any(box.intersects(other) for other in self._written)
+            if text and free and x >= plot.left() and x + width <= edge:
+                write(painter, box, text, colour)
+                self._written.append(box)
+                return
 
     def _draw_gutters(self, painter: QPainter, plot: QRectF) -> None:
         write(painter, QRectF(PADDING, 10, plot.left() - PADDING - 40, LINE), self.title, "t1", 12, 600)

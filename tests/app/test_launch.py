@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.main_window import MainWindow
 from app.panels.launch_script import plain
-from app.preflight import Preflight, parse
+from app.preflight import Check, Preflight, parse
 from app.python import Python, Pythons, candidates
 from app.script import Script
 from app.spec import LaunchSpec
@@ -234,6 +234,16 @@ def test_preflight_shows_the_doctors_rows(launch: Any, qtbot: QtBot) -> None:
     ]
     assert names == [f"{row['name']}: {row['state']}, {row['text']}" for row in DOCTOR]
     assert launch._machine.text() == "This machine, no GPU"
+
+
+def test_the_machine_is_named_by_its_gpus(launch: Any, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy, timeout=15_000)
+    gpus = [Check(f"GPU {i}", "ok", "NVIDIA H200, 140.4 GiB, driver 570.86") for i in range(2)]
+    launch.preflight.checks = [*gpus, Check("GPU counters", "absent", "not told")]
+    with qtbot.waitSignal(launch.machine_known) as told:
+        launch.preflight.changed.emit()
+    assert told.args == ["NVIDIA H200, 140.4 GiB, driver 570.86 and 1 more", True]
+    assert launch._machine.text() == "This machine, NVIDIA H200 and 1 more"
 
 
 @pytest.mark.parametrize("rows", [DOCTOR, {"checks": DOCTOR}])

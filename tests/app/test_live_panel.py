@@ -244,3 +244,22 @@ def test_one_slow_step_does_not_flatten_the_others(desk: Desk, tmp_path: Path) -
     row = desk.row("steps")
     assert row.range is not None and 60 <= row.range.high <= 120
     assert any("ms" in remark.text for remark in row.data.remarks)
+
+
+def test_remarks_never_overlap(desk: Desk, tmp_path: Path) -> None:
+    story = Story(tmp_path / "r.stepscope")
+    story.advance(46.2)
+    power = "gpu.throttle"
+    for at in range(260, 300, 8):  # several throttled times, closer than their reasons are long
+        for tenth in range(4):
+            story.put(power, 10 + (at + tenth) / 100, 0x20, device=story.devices[0])
+    story.finish(46.2)
+    desk.open(story.path)
+    desk.panel.resize(1000, 900)
+    desk.settle()
+    for key in ("steps", "clock", "power"):
+        row = desk.row(key)
+        row.grab()
+        boxes = row._written
+        assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    assert desk.row("clock")._written

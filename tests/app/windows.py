@@ -14,7 +14,7 @@ from app.main_window import MainWindow
 from app.settings import Settings
 
 DOCTOR = [
-    {"name": "NVML", "state": "absent", "text": "libnvidia-ml.so.1 not found", "hint": "install the driver"},
+    {"name": "GPU", "state": "absent", "text": "libnvidia-ml.so.1 not found", "hint": "install the driver"},
     {"name": "torch", "state": "ok", "text": "2.14", "hint": ""},
     {"name": "Disk", "state": "warning", "text": "0.4 GB free", "hint": "make room"},
 ]
