@@ -57,3 +57,10 @@ class TraceError(ProfilerError):
 
 class RemoteError(ProfilerError):
     """A remote host that cannot be reached or used."""
+
+
+def one_line(text: str) -> str:
+    """`text` fit for a line on a terminal: names may hold line ends and escape sequences, or be endless."""
+    keep = "\u00a0"  # not printable for Python, and in our own texts
+    shown = "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+    return shown if len(shown) <= 1000 else f"{shown[:600]} ... {shown[-300:]}"

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import argparse
 import ast
-import codecs
 import difflib
+import errno
 import importlib
 import importlib.util
-import io
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
+from profiler.cli import _streams
 from profiler.errors import ProfilerError, UsageError
 
 _FOLDER = Path(__file__).resolve().parent
-
-# What our own texts hold beyond ASCII, where the terminal has no more than that.
-_NARROW = {"\u00a0": " ", "\u2212": "-", "\u00d7": "x", "\u2192": "->", "\u00b0": "deg ", "\u00b5": "u"}
 
 # The order of the help. A command that is not named here is listed last.
 _GROUPS = (
@@ -36,30 +34,40 @@ _GROUPS = (
 
 def main(argv: list[str]) -> int:
     """Run the command line `argv` (without the program's name). Returns the exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a narrow code page must not end a command
-            stream.reconfigure(errors="stepscope")
     try:
-        return _main(argv)
+        _streams.prepare()
+        status = _main(argv)
+        sys.stdout.flush()
+        return status
     except ProfilerError as error:
-        print(f"stepscope: {error}", file=sys.stderr)
+        _streams.say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has left; flushing at exit must not complain again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BrokenPipeError:  # whoever read our output has left
+        _streams.drop_output()
         return 141
+    except OSError as error:
+        return _refused(error)
 
 
-def _ascii(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    text = error.object[error.start:error.end]
-    return "".join(_NARROW.get(c, "?") for c in text), error.end
+def _refused(error: OSError) -> int:
+    """The system refuses what nobody expected it to: no descriptors, no room, no such thing."""
+    where = error.filename
+    if where is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG):
+        where = "standard output cannot be written"  # other files are written where their errors are known
+        _streams.drop_output()
+    hint = _REMEDIES.get(error.errno or 0, "")
+    _streams.say(f"{where}: {error.strerror}" if where else str(error.strerror or error), hint)
+    return 2
 
 
-codecs.register_error("stepscope", _ascii)
+_REMEDIES = {
+    errno.EMFILE: "Raise the limit of open files: ulimit -n 256",
+    errno.ENOSPC: "Make room on the disk, or write elsewhere",
+    errno.EAGAIN: "Raise the limit of processes: ulimit -u",
+    errno.ENOMEM: "Free some memory",
+}
 
 
 def commands() -> dict[str, Path]:
@@ -85,14 +93,26 @@ def _main(argv: list[str]) -> int:
         print(f"stepscope {version()}")
         return 0
     if first in known:
-        status = _run_command(first, known[first], argv[1:])
-        sys.stdout.flush()
-        return status
+        return _run_command(first, known[first], argv[1:])
     if first.startswith("-"):
         raise UsageError(f"unknown option {first}", "See stepscope --help")
-    if first and not Path(first).exists():
+    if first and not _exists(first):
         raise UsageError(f"neither a command nor a file: {first}", _advice(first, known))
     return _open_window(argv)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # a name that is too long, a folder that is closed to us
+        return False
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells what cannot be used as every other error is told: in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, f"See {self.prog} --help")
 
 
 def _advice(word: str, known: dict[str, Path]) -> str:
@@ -102,7 +122,7 @@ def _advice(word: str, known: dict[str, Path]) -> str:
 
 def _run_command(name: str, path: Path, argv: list[str]) -> int:
     module = importlib.import_module(f"profiler.cli.{path.stem}")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"stepscope {name}", description=module.__doc__, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     module.configure(parser)
@@ -140,7 +160,7 @@ def has_display() -> bool:
 
 def _open_window(files: list[str]) -> int:
     for name in files:
-        if not Path(name).exists():
+        if not _exists(name):
             raise UsageError(f"no such file: {name}")
     if not has_display():
         raise UsageError("there is no display for the window", "Try stepscope demo --headless")

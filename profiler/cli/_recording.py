@@ -9,11 +9,11 @@ import json
 import math
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from profiler.cli import _streams
 from profiler.errors import ProfilerError, RunError, UsageError
 from profiler.paths import runs_dir
 from profiler.record.options import DEFAULT_RATE_HZ, Options, Outcome, signal_name
@@ -52,6 +52,13 @@ def output_path(given: Path | None, name: str, force: bool) -> Path:
     """The run file to write. RunError when it cannot be."""
     if given is None:
         return _new_path(name)
+    try:
+        return _given_path(given, force)
+    except OSError as error:  # too long a name, a folder closed to us, a working directory that is gone
+        raise RunError(f"cannot write {given}: {error.strerror}", "Name another file with -o") from None
+
+
+def _given_path(given: Path, force: bool) -> Path:
     path = given.absolute()
     if path.is_dir():
         raise RunError(f"{given} is a folder", "Name a file in it with -o")
@@ -67,12 +74,10 @@ def output_path(given: Path | None, name: str, force: bool) -> Path:
 
 
 def _may_be_a_run(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            head = file.read(16)
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}", "Name another file with -o") from None
-    return head in (b"", b"SQLite format 3\0")
+    if not path.is_file():  # a device would be replaced by our file, a pipe waits for a writer
+        return False
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\0")
 
 
 def _new_path(name: str) -> Path:
@@ -115,10 +120,7 @@ def errors_told(args: argparse.Namespace) -> Iterator[None]:
 
 def note(text: str) -> None:
     """A line for the user on stderr, wherever that still goes."""
-    if sys.stderr is None:
-        return
-    with contextlib.suppress(OSError, ValueError):
-        print(f"stepscope: {text}", file=sys.stderr, flush=True)
+    _streams.say(text)
 
 
 def tell(options: Options, outcome: Outcome) -> None:
@@ -134,7 +136,11 @@ def tell(options: Options, outcome: Outcome) -> None:
     else:
         note(f"run file: {outcome.output}")
     if options.json_result:
-        print(json.dumps(summary(outcome), allow_nan=False), flush=True)
+        try:
+            print(json.dumps(summary(outcome), allow_nan=False), flush=True)
+        except OSError as error:  # the status stays the command's
+            _streams.drop_output()
+            note(f"standard output cannot be written: {error.strerror}")
 
 
 def summary(outcome: Outcome) -> dict[str, Any]:

@@ -73,7 +73,11 @@ def _options(args: argparse.Namespace) -> Options:
         raise UsageError(f"{'--set' if args.settings else '--data'} goes with --workload",
                          "Settings of your own command go after --")
     else:
-        _check_command(command)
+        try:
+            _check_command(command)
+        except OSError as error:  # a name that is too long, a folder that is closed to us
+            raise TargetError(f"command cannot be found: {command[0]}: {error.strerror}",
+                              "Check its path") from None
     name = args.name or args.workload or _name(command)
     return Options(
         output=_recording.output_path(args.output, name, args.force), overwrite=args.force,
@@ -137,7 +141,7 @@ def _intervene(text: str | None) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise UsageError("--intervene is not a JSON object", 'For example {"num_workers": 4}')

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from profiler.paths import PROBE
+from profiler.paths import PROBE, working_dir
 
 OWN = ("STEPSCOPE_SPOOL", "STEPSCOPE_TRACE", "STEPSCOPE_INTERVENE", "STEPSCOPE_LIFELINE")
 
@@ -48,7 +48,9 @@ def _entries(python_path: str) -> list[str]:
     # Python takes an empty entry as the working directory; spelled out, it stays what it was
     if not python_path:
         return []
-    return [entry or str(Path.cwd()) for entry in python_path.split(os.pathsep)]
+    here = working_dir()
+    entries = (entry or (str(here) if here else "") for entry in python_path.split(os.pathsep))
+    return [entry for entry in entries if entry]
 
 
 def _remove_test_library(env: dict[str, str]) -> None:

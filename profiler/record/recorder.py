@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from profiler.paths import working_dir
 from profiler.record import metadata, session
 from profiler.record.clock import Clock
 from profiler.record.control import Control
@@ -96,7 +97,8 @@ class Recorder:
             self._control.start()
 
     def _read_git(self) -> None:
-        if (found := metadata.git(Path.cwd())) is not None:
+        here = working_dir()
+        if here is not None and (found := metadata.git(here)) is not None:
             self._writer.set_meta("git", found)
 
     # The loop.

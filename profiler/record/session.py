@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RunError
+from profiler.paths import working_dir
 from profiler.record import metadata
 from profiler.record.clock import Clock
 from profiler.record.environment import Probing, target_environment
@@ -33,7 +34,11 @@ def make_spool() -> Path:
 
     Those that recorders left behind when they were killed go after a day.
     """
-    base = Path(tempfile.gettempdir())
+    try:
+        base = Path(tempfile.gettempdir())
+    except OSError:
+        raise RunError("there is no folder for temporary files that can be written to",
+                       "Set TMPDIR to one with room") from None
     for old in base.glob(f"{SPOOL_PREFIX}*"):
         with suppress(OSError, ValueError):
             pid = int(old.name.removeprefix(SPOOL_PREFIX).partition("-")[0])
@@ -54,7 +59,8 @@ def first_meta(options: Options, clock: Clock) -> dict[str, Any]:
                     "data": str(options.data) if options.data else None, "work": list(options.work)}
     return {
         "name": options.name, "notes": options.notes, "kind": options.kind, "command": list(options.command),
-        "cwd": str(Path.cwd()), "workload": workload, "environment": metadata.environment(os.environ),
+        "cwd": str(working_dir() or ""), "workload": workload,
+        "environment": metadata.environment(os.environ),
         "git": None, "versions": metadata.versions(), "machine": metadata.machine(),
         "start_ns": clock.start_wall_ns, "start_monotonic_ns": clock.start_monotonic_ns,
         "rate_hz": options.rate_hz, "recorder_pid": os.getpid(), "recorder_start": process_start(),

@@ -166,6 +166,8 @@ def _must_be_free(path: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise RunError(f"{path} exists already", "Name another file, or remove it")
+    if not path.is_file():  # a device or a pipe would be gone for good
+        raise RunError(f"{path} is not a regular file", "Name another file")
     if not path.stat().st_size:
         return
     try:

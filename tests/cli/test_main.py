@@ -1,8 +1,10 @@
 """The command line itself: help, wrong words, errors, and the window it opens."""
 
 import io
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -123,3 +125,41 @@ def test_a_narrow_code_page_shows_plain_text(monkeypatch):
     print("1\u00a0224 \u2192 1.84\u00a0\u00d7 \u6e29")
     sys.stdout.flush()
     assert raw.getvalue().splitlines()[-1] == b"1 224 -> 1.84 x ?"
+
+
+def ended(*args, **options):
+    """(status, stderr) of `stepscope ARGS` in a process of its own."""
+    argv = [sys.executable, "-P", str(entry_point()), *args]
+    done = subprocess.run(argv, capture_output=True, timeout=60, check=False, **options)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("argv", [
+    ["x" * 5000], ["a\nb\x1b[31m"], ["diagnose", "a\nb\x1b[31m"], ["report", "x" * 5000],
+    ["report", "--format", "a\x1b]0;t\x07\nb", "x"], ["workloads", "a\nb"],
+    ["record", "--", "/" + "x" * 5000],
+    ["record", "--", "no\nsuch\x1b[2J"], ["record", "-o", "y" * 300, "--", "true"],
+    ["record", "-o", "y" * 5000, "--", "true"], ["record", "-o", "no\n/x\x1b[1m", "--", "true"],
+    ["record", "--rate", "x\ny", "--", "true"], ["record", "--intervene", "[" * 100_000, "--", "true"],
+    ["record", "--workload", "input_starved", "--set", "work\ners=\x1b]0;x\x07"],
+])
+def test_hostile_names_make_one_plain_line(argv, capsys):
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("stepscope: ") and err.count("\n") == 1
+    assert err.rstrip("\n").isprintable() and len(err) < 1100
+
+
+def test_streams_that_are_closed_or_full():
+    def streams(numbers):
+        return lambda: [os.close(number) for number in numbers]
+
+    assert ended("workloads", preexec_fn=streams([1])) == (0, "")
+    assert ended("workloads", preexec_fn=streams([0, 1, 2])) == (0, "")
+    assert ended("workloads", "nope", preexec_fn=streams([0, 1, 2]))[0] == 2
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-P", str(entry_point()), "workloads"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    text = "stepscope: standard output cannot be written: No space left on device"
+    assert done.returncode == 2 and done.stderr.decode().startswith(text)
+    assert done.stderr.count(b"\n") == 1

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
+import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.record.running import record, script
+from profiler.paths import HOME, own_command
+from profiler.run.reader import Run
+from tests.record.running import PYTHON, environment, record, script
 
 
 @pytest.mark.parametrize(("args", "words"), [
@@ -69,3 +74,67 @@ def test_force_writes_over_a_run(tmp_path: Path) -> None:
     assert record(tmp_path, "--", "true").returncode == 0
     assert record(tmp_path, "--", "true").returncode == 2
     assert record(tmp_path, "--force", "--", "true").returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_force_leaves_what_is_no_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "special"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif os.geteuid() == 0:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    else:
+        pytest.skip("only root makes a device")
+    before = path.stat()
+    done = record(tmp_path, "-o", str(path), "--force", "--", "true")
+    assert done.returncode == 2 and b"is left as it is" in done.stderr
+    assert path.stat() == before
+
+
+def test_no_home_names_the_variable(tmp_path: Path) -> None:
+    code = ("from profiler import paths; from pathlib import Path; from profiler.errors import UsageError\n"
+            "def nobody(): raise RuntimeError('Could not determine home directory.')\n"
+            "Path.home = nobody\n"
+            "for call in (paths.runs_dir, paths.cache_dir):\n"
+            "    try: call()\n"
+            "    except UsageError as error: print(error)\n")
+    env = {key: value for key, value in environment(tmp_path).items()
+           if key not in ("STEPSCOPE_RUNS", "STEPSCOPE_CACHE", "XDG_CACHE_HOME")}
+    done = subprocess.run([PYTHON, "-c", code], env=env, cwd=HOME, capture_output=True, text=True, timeout=60)
+    assert "STEPSCOPE_RUNS" in done.stdout and "STEPSCOPE_CACHE" in done.stdout
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    """The command runs as without us; a file named relative to nowhere is refused."""
+    def run(output: str) -> subprocess.CompletedProcess[bytes]:
+        command = shlex.join(own_command("record", "-o", output, "--", "echo", "ran"))
+        text = f"mkdir gone && cd gone && rmdir ../gone && {command}"
+        return subprocess.run(["sh", "-c", text], cwd=tmp_path, env=environment(tmp_path, PYTHONPATH=":"),
+                              capture_output=True, timeout=60)
+
+    done = run(str(tmp_path / "run.stepscope"))
+    assert (done.returncode, done.stdout) == (0, b"ran\n"), done.stderr
+    with Run.open(tmp_path / "run.stepscope") as opened:
+        assert opened.meta["cwd"] == "" and opened.state == "finished"
+    done = run("relative.stepscope")
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"relative.stepscope" in done.stderr
+
+
+def test_the_status_is_the_commands_when_stdout_is_full(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = own_command("record", "--json", "-o", str(tmp_path / "run.stepscope"), "--",
+                              "sh", "-c", "exit 7")
+        done = subprocess.run(command, env=environment(tmp_path), stdout=full, stderr=subprocess.PIPE,
+                              timeout=60)
+    assert done.returncode == 7 and b"standard output cannot be written" in done.stderr
+
+
+def test_closed_streams_stay_closed_for_the_command(tmp_path: Path) -> None:
+    """Our files must not get their numbers: what the command prints would go into them."""
+    probe = "ls /proc/self/fd > open.txt; exit 5"
+    command = own_command("record", "-o", str(tmp_path / "run.stepscope"), "--", "sh", "-c", probe)
+    done = subprocess.run(["sh", "-c", f"{shlex.join(command)} <&- >&- 2>&-"], cwd=tmp_path,
+                          env=environment(tmp_path), timeout=60)
+    assert done.returncode == 5
+    with Run.open(tmp_path / "run.stepscope") as opened:
+        assert opened.meta["exit"]["code"] == 5

@@ -1,0 +1,54 @@
+"""Standard streams as they are found: closed, narrow, full, or with nobody who reads."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import os
+import sys
+
+from profiler.errors import one_line
+
+# What our own texts hold beyond ASCII, where the terminal has no more than that.
+_NARROW = {"\u00a0": " ", "\u2212": "-", "\u00d7": "x", "\u2192": "->", "\u00b0": "deg ", "\u00b5": "u"}
+
+
+def prepare() -> None:
+    """Make them safe to print to, whatever we were started with."""
+    # A file of ours must not get the number of a stream that is closed: prints would go into the run.
+    # These are closed again in a program that we start, which finds its streams as without us.
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(fd)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a narrow code page must not end a command
+            stream.reconfigure(errors="stepscope")
+
+
+def say(text: str, hint: str = "") -> None:
+    """A line for the user on stderr, wherever that still goes."""
+    text = f"{text}. {hint}" if hint else text
+    with contextlib.suppress(OSError, ValueError):
+        print(f"stepscope: {one_line(text)}", file=sys.stderr, flush=True)
+
+
+def drop_output() -> None:
+    """Nothing more can go to stdout; flushing at exit must not complain again."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+def _ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start:error.end]
+    return "".join(_NARROW.get(c, "?") for c in text), error.end
+
+
+codecs.register_error("stepscope", _ascii)
