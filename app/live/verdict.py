@@ -11,6 +11,7 @@ from app.live.state import Live
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.rules.words import verdict_title
 from profiler.run.reader import Run
 from profiler.units import TIMES, format_ms, format_number, format_prediction, format_share
 
@@ -90,15 +91,10 @@ def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     remedy, prediction = remedy_text(finding), prediction_text(finding)
     stored = run.results("experiment") if run.state != "recording" else []
     return VerdictData(
-        word, title_of(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
+        word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
         STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
         prediction, finding is not None, stored[-1] if stored else {},
     )
-
-
-def title_of(word: str) -> str:
-    text = word.replace("_", "-")
-    return text[:1].upper() + text[1:]
 
 
 def strong_parts(sentence: str) -> tuple[tuple[str, bool], ...]:

@@ -16,11 +16,11 @@ from profiler.errors import RunError, UsageError
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, Pair, Result, verify
+from profiler.rules.words import prediction, remedy
 from profiler.run.results import append_result
 from profiler.units import (
     format_ms,
     format_number,
-    format_prediction,
     format_rate,
     format_ratio,
     format_time,
@@ -57,7 +57,7 @@ def budget(plan: Plan) -> str:
     least, most = FEWEST * (a + b), plan.pairs * (a + b)
     longest = f" to {_duration(most)}" if plan.pairs > FEWEST else ""
     pairs = f"{FEWEST} to {plan.pairs}" if plan.pairs > FEWEST else f"{FEWEST}"
-    return (f"Testing {remedy_text(plan.remedy.to_json())}: about {_duration(least)}{longest}, {pairs} pairs "
+    return (f"Testing {remedy(plan.remedy.to_json())}: about {_duration(least)}{longest}, {pairs} pairs "
             f"of {_duration(a)} and {_duration(b)}, {plan.steps} steps each")
 
 
@@ -69,22 +69,12 @@ def pair_line(pair: Pair, number: int) -> str:
     return f"{text}, left out: {'; '.join(marks)}" if marks else text
 
 
-def remedy_text(remedy: Mapping[str, Any]) -> str:
-    def value(v: Any) -> str:
-        return ("on" if v else "off") if isinstance(v, bool) else "unset" if v is None else str(v)
-
-    return f"{remedy['setting']} {value(remedy['from'])} \u2192 {value(remedy['to'])}"
-
-
 def print_experiment(told: Mapping[str, Any]) -> None:
     """Prediction and measurement side by side, from the JSON form of a result."""
     ratio, predicted = told["ratio"], told["prediction"]
-    print(f"{remedy_text(told['remedy'])}: {told['outcome']}")
+    print(f"{remedy(told['remedy'])}: {told['outcome']}")
     if predicted:
-        text = format_prediction(predicted["low"], predicted["high"])
-        if predicted["at_most"]:
-            text = f"at most {format_prediction(predicted['high'], predicted['high'])}"
-        print(f"  predicted  {text}")
+        print(f"  predicted  {prediction(predicted)}")
     if ratio:
         measured = format_ratio(ratio["median"], (ratio["low"], ratio["high"]))
         print(f"  measured   {measured}, {ratio['pairs']} pairs, prediction: {told['score']}")

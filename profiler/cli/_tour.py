@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, plain, print_table
-from profiler.cli._experiment import experiment, print_experiment, remedy_text
+from profiler.cli._experiment import experiment, print_experiment
 from profiler.cli.report import report
 from profiler.errors import TargetError, UsageError
 from profiler.experiments.child import Child
@@ -18,15 +18,14 @@ from profiler.experiments.plan import make_plan
 from profiler.paths import runs_dir
 from profiler.record.start import record_command
 from profiler.rules.verdict import diagnose
+from profiler.rules.words import prediction, remedy, verdict_title
 from profiler.run.reader import Run
 from profiler.run.results import append_result
-from profiler.units import format_ms, format_prediction, format_rate
+from profiler.units import format_ms, format_rate
 
 WORKLOAD = "input_starved"
 STEPS, PAIRS = 60, 3  # enough for a claim, and for two cores to be done within the minute
 USUAL_S, LIMIT_S = 8.0, 120.0  # of the first recording
-WORDS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
-         "compute_bound": "Compute-bound"}
 
 
 def tour(given: Path | None) -> int:
@@ -84,7 +83,7 @@ def _record(path: Path) -> None:
 
 def _print_verdict(told: Mapping[str, Any]) -> None:
     """Figures as they are in the stored diagnosis."""
-    print(f"{WORDS.get(told['verdict'], told['verdict'])} ({told['verdict']}): {told['headline']}.")
+    print(f"{verdict_title(told['verdict'])} ({told['verdict']}): {told['headline']}.")
     print(f"Confidence {told['confidence']}: {told['reason']}.")
     if told["stages_ms"]:
         rows = [["data wait" if name == "data" else name, format_ms(ms * 1e6, unit=False)]
@@ -94,10 +93,9 @@ def _print_verdict(told: Mapping[str, Any]) -> None:
     if rate := told["throughput"]:
         print(f"  {format_rate(rate['value'], rate['unit'])}")
     for finding in told["findings"][:1]:
-        predicted, remedy = finding["prediction"], finding["remedy"]
-        if remedy:
-            gain = format_prediction(predicted["low"], predicted["high"]) if predicted else ""
-            print(f"Try {remedy_text(remedy)}{', predicted ' + gain if gain else ''}.")
+        if finding["remedy"]:
+            gain = prediction(finding["prediction"])
+            print(f"Try {remedy(finding['remedy'])}{', predicted ' + gain if gain else ''}.")
 
 
 def _folder(given: Path | None) -> Path:

@@ -12,23 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import plain, print_json, print_table
-from profiler.rules.base import Evidence, Finding
+from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.rules.words import evidence_line, prediction, remedy, verdict_title
 from profiler.run.reader import Run
 from profiler.units import (
-    format_bandwidth,
     format_count,
     format_ms,
-    format_number,
-    format_prediction,
     format_rate,
     format_share,
-    format_value,
     ms_decimals,
 )
 
-WORDS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
-         "compute_bound": "Compute-bound", "unknown": "Unknown"}
 STAGE_NAMES = {"data": "data wait"}
 
 
@@ -51,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
 
 def print_diagnosis(told: Mapping[str, Any]) -> None:
     """The human form, from the JSON form of a diagnosis."""
-    print(f"{WORDS.get(told['verdict'], told['verdict'])}: {told['headline']}.")
+    print(f"{verdict_title(told['verdict'])}: {told['headline']}.")
     if told["also"]:
-        print(f"Also {', '.join(WORDS.get(word, word).lower() for word in told['also'])}.")
+        print(f"Also {', '.join(verdict_title(word).lower() for word in told['also'])}.")
     if told["reason"] != told["headline"]:
         print(f"Confidence {told['confidence']}: {told['reason']}.")
     print()
@@ -63,7 +58,7 @@ def print_diagnosis(told: Mapping[str, Any]) -> None:
     for rank in told["ranks"] or ():
         usual = rank["step_ms"]["usual"] * 1e6 if rank["step_ms"] else None
         print(f"Rank {rank['rank'] if rank['rank'] is not None else rank['pid']}: "
-              f"{WORDS[rank['verdict']].lower()}, {format_ms(usual)} per step")
+              f"{verdict_title(rank['verdict']).lower()}, {format_ms(usual)} per step")
     if told["ranks"]:
         print()
     for number, finding in enumerate(told["findings"], 1):
@@ -111,45 +106,14 @@ def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
         print(f"   at {finding['site']}")
     for kind, mark in (("evidence", "+"), ("counter_evidence", "-")):
         for item in finding[kind]:
-            print(f"   {mark} {evidence_text(item)}")
-    if remedy := finding["remedy"]:
-        print(f"   Try {remedy['setting']} {_setting(remedy['from'])} \u2192 {_setting(remedy['to'])}")
+            print(f"   {mark} {evidence_line(item)}")
+    if finding["remedy"]:
+        print(f"   Try {remedy(finding['remedy'])}")
     if finding["advice"]:
         print(f"   {finding['advice']}")
     if predicted := finding["prediction"]:
-        if predicted["at_most"]:
-            print(f"   at most {format_prediction(predicted['high'], predicted['high'])}, not scored")
-        else:
-            print(f"   predicts {format_prediction(predicted['low'], predicted['high'])}")
+        print(f"   {'' if predicted['at_most'] else 'predicts '}{prediction(predicted)}")
     print()
-
-
-def evidence_text(item: Mapping[str, Any] | Evidence) -> str:
-    """One piece of evidence on one line: "Loader wait: 36.2 ms (probe)"."""
-    if isinstance(item, Evidence):
-        item = {"text": item.text, "value": item.value, "unit": item.unit, "source": item.source}
-    value, unit = item["value"], item["unit"]
-    if value is None:
-        return f"{item['text']} ({item['source']})"
-    if isinstance(value, str):
-        text = value
-    elif unit == "ms":
-        text = format_ms(value * 1e6, ms_decimals(value * 1e6) if value else 1)
-    elif unit == "s":
-        text = f"{format_number(value, 1)}\u00a0s"
-    elif unit == "count":
-        text = format_number(value, 0 if float(value).is_integer() else 2)
-    elif unit == "B/s":
-        text = format_bandwidth(value)
-    else:
-        text = format_value(value, unit)
-    return f"{item['text']}: {text} ({item['source']})"
-
-
-def _setting(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "unset" if value is None else str(value)
 
 
 def _next_step(path: Path, diagnosis: Diagnosis) -> None:

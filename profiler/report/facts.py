@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profiler.analysis.series import gaps
-from profiler.report.words import format_plain, listed, pairs, setting
+from profiler.rules.words import format_plain, listed, pairs, setting
 from profiler.units import (
     clock,
     format_bytes,

@@ -10,8 +10,8 @@ from profiler.report import facts
 from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import NAMES, flag, stage_bar, stage_swatch, step_chart
-from profiler.report.words import FLAGS, VERDICTS, evidence, prediction, remedy
 from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.rules.words import FLAGS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
     format_count,
     format_energy,
@@ -63,9 +63,9 @@ def _empty(run: Run, told: Mapping[str, Any]) -> str:
 
 def _verdict(told: Mapping[str, Any]) -> dict[str, Any]:
     word = told["verdict"]
-    return {"word": VERDICTS.get(word, word), "flag": flag(FLAGS.get(word, "other")),
+    return {"word": verdict_title(word), "flag": flag(FLAGS.get(word, "other")),
             "sentence": f"{told['headline']}.", "reason": told["reason"], "confidence": told["confidence"],
-            "also": [VERDICTS.get(other, other) for other in told["also"]]}
+            "also": [verdict_title(other) for other in told["also"]]}
 
 
 def _stages(told: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from profiler.analysis.facts import Facts
 
-NO_RULES = {"base", "notes", "numbers", "verdict"}
+NO_RULES = {"base", "notes", "numbers", "verdict", "words"}
 
 
 @dataclass(frozen=True)

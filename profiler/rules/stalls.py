@@ -20,13 +20,12 @@ def check(facts: Facts) -> Outcome:
         return Outcome(lacks=facts.lacks or "no steady step")
     if summary.stalls.any():
         total = float(facts.steps.select(facts.steady.mask).wall.sum())
-        if summary.stall_ns / total >= WORTH:
+        if summary.stall_ns > 0 and summary.stall_ns / total >= WORTH:
             return Outcome((_stalled(facts, summary, total),))
     spread = summary.spread
     if spread.p5 is None or spread.p95 is None:
         return Outcome(lacks="fewer than 10 steady steps")
-    wide = (spread.p95 - spread.p5) / spread.median
-    if wide < WIDE:
+    if spread.p95 - spread.p5 < WIDE * spread.median or not spread.median:
         return Outcome(ruled_out=f"5 to 95 %: {ms(spread.p5):.1f} to {ms(spread.p95):.1f} ms")
     return Outcome((Finding(
         NAME, "Step times spread widely", "info", 0.0,

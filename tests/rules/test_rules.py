@@ -151,3 +151,10 @@ def test_others_on_the_gpu(tmp_path):
     gpu = {"gpu.other_processes": 2, "gpu.util": 0.5}
     path = make_run(tmp_path / "a.stepscope", gpu=gpu, lag={"data": 1})
     assert finding("other_processes", path).severity == "warning"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_steps_of_no_length_are_no_accident(name, tmp_path):
+    """A clock that stands still: nothing is divided by the length of a step."""
+    still = make_run(tmp_path / "a.stepscope", stages=dict.fromkeys(CPU_STAGES_MS, 0.0), data_cpu=0.0)
+    assert isinstance(RULES[name].check(facts_of(still)), Outcome)

@@ -1,4 +1,4 @@
-"""Figures of a diagnosis and of a run in words, for reports."""
+"""A diagnosis in words: the one way in which command line, report and window say it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ from profiler.units import (
 )
 
 UNITS = {metric.unit for metric in METRICS.values()}
-VERDICTS = {"input_bound": "Input-bound", "transfer_bound": "Transfer-bound", "host_bound": "Host-bound",
-            "compute_bound": "Compute-bound", "sync_bound": "Sync-bound", "launch_bound": "Launch-bound",
-            "allocator_bound": "Allocator-bound", "communication_bound": "Communication-bound",
-            "unknown": "Unknown"}
 FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
          "communication_bound": "communication"}
+
+
+def verdict_title(word: str) -> str:
+    """Input-bound for input_bound."""
+    text = word.replace("_", "-")
+    return text[:1].upper() + text[1:]
+
+
+def evidence_line(item: Mapping[str, Any]) -> str:
+    """One piece of evidence on one line: "Loader wait: 36.2 ms (probe)"."""
+    text, value, source = evidence(item)
+    return f"{text}: {value} ({source})" if value else f"{text} ({source})"
 
 
 def evidence(item: Mapping[str, Any]) -> tuple[str, str, str]:
