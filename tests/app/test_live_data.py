@@ -244,7 +244,7 @@ def test_watching_needs_no_verdict(tmp_path: Path) -> None:
 
 
 def said(word: str) -> verdict.VerdictData:
-    return verdict.VerdictData(word, verdict.title_of(word))
+    return verdict.VerdictData(word, verdict.verdict_title(word))
 
 
 def test_a_verdict_changes_only_after_three_seconds_of_agreement() -> None:
