@@ -75,7 +75,7 @@ def test_compiled_without_a_graph_break(tmp_path: Path, backend: str) -> None:
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == bare.stdout
     assert ran.said["breaks"] == 0
-    assert len(ran.only.training) == 7 * 8
+    assert len(ran.only.training) == 9 * 8
     # of the later models the first steps are not seen yet, and a compiled function hides its own
     assert sum(s["forward"] > 0 for s in ran.only.training) >= 6 * 6
 

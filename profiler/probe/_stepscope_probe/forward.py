@@ -14,7 +14,6 @@ from .hook import Hook, dynamo_compiles
 _STEPS = 2  # steps of discovery
 _PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
 _ROUNDS = 20  # of discovery in a process
-_BLIND = 3  # of them in a row that find nothing
 
 
 class ForwardHook(Hook):
@@ -27,7 +26,7 @@ class ForwardHook(Hook):
         self._owned = set()  # ids of the parameters of the optimizers that stepped
         self._wrapped = set()
         self.seeking = False
-        self._steps = self._rounds = self._without = self._blind = 0
+        self._steps = self._rounds = self._without = 0
         self._optimizers = {}  # those seen: id, reference
         self.optimizer = _nobody  # a reference to the last one
         self._call = torch.nn.Module.__dict__["__call__"]
@@ -40,24 +39,25 @@ class ForwardHook(Hook):
             self._seek()
 
     def remove(self):
-        self._stopseeking()
-        self._unwrap()
-
-    def _unwrap(self):
-        self._wrapped = set()
-        Hook.remove(self)
+        self._stop_seeking()
+        if self.probe.compiles:
+            # A compiler may have looked through our wrappers: without them it would start over.
+            self.roots = {}
+        else:
+            self._wrapped = set()
+            Hook.remove(self)
 
     # Discovery
 
     def _seek(self):
-        if self._rounds < _ROUNDS and self._blind < _BLIND and not self.seeking and not self.failed:
+        if self._rounds < _ROUNDS and not self.seeking and not self.failed:
             self._rounds += 1
             self._steps = 0
-            self._unwrap()  # else the wrapped classes would hide what is called there
+            self._candidates = {}
             self.seeking = True
             torch.nn.Module.__call__ = self._seek_call
 
-    def _stopseeking(self):
+    def _stop_seeking(self):
         self.seeking = False
         self.original_call()
 
@@ -65,6 +65,9 @@ class ForwardHook(Hook):
         """Put torch's own `Module.__call__` back. `seek_again` undoes it."""
         if torch.nn.Module.__dict__.get("__call__") is self._seek_call:
             torch.nn.Module.__call__ = self._call
+
+    def outermost(self):
+        return torch.nn.Module.__dict__.get("__call__") is self._seek_call
 
     def seek_again(self):
         if self.seeking and torch.nn.Module.__dict__.get("__call__") is self._call:
@@ -77,20 +80,24 @@ class ForwardHook(Hook):
         def __call__(self, *args, **kwargs):
             if is_compiling():
                 return original(self, *args, **kwargs)
-            depth = None
-            try:
-                hook.original_call()
-                depth = hook.candidate(self)
-            except Exception as error:
-                hook.fail(error)
-            try:
-                return original(self, *args, **kwargs)
-            finally:
-                hook.exit(depth)
-                hook.seek_again()
+            return hook.seek_through(original, self, args, kwargs)
 
         __call__.stepscope = True
         return __call__
+
+    def seek_through(self, original, module, args, kwargs):
+        """An outermost call while discovering."""
+        depth = None
+        try:
+            self.original_call()
+            depth = self.candidate(module)
+        except Exception as error:
+            self.fail(error)
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            self.exit(depth)
+            self.seek_again()
 
     def candidate(self, module):
         if next(module.parameters(), None) is None:
@@ -98,7 +105,7 @@ class ForwardHook(Hook):
         self.probe.look_for_cuda()
         depth = self.loop.forward_enter(module.training or torch.is_grad_enabled())
         if depth is not None:
-            self._candidates.setdefault(id(module), weakref.ref(module))
+            self._candidates[id(module)] = weakref.ref(module)
             self.site()
         return depth
 
@@ -115,6 +122,8 @@ class ForwardHook(Hook):
 
     def step_done(self, forwards, trained):
         """After each step that was used: conclude the discovery, or begin another."""
+        if self.seeking and not self._candidates:
+            return  # a compiled function may hide the model
         if self.seeking:
             self._steps += 1
             if self._steps >= _PATIENCE or (self._steps >= _STEPS and (self._owned or not trained)):
@@ -128,10 +137,9 @@ class ForwardHook(Hook):
             self._without = 0
 
     def _conclude(self):
-        self._stopseeking()
+        self._stop_seeking()
         modules = [m for m in (ref() for ref in self._candidates.values()) if m is not None]
         owners = [m for m in modules if any(id(p) in self._owned for p in m.parameters())]
-        self._blind = 0 if modules else self._blind + 1
         known = [m for m in (ref() for ref in self.roots.values()) if m is not None]
         self.roots = {id(m): weakref.ref(m) for m in known + (owners or modules)}
         self._candidates = {}
@@ -158,6 +166,8 @@ class ForwardHook(Hook):
                 return original(self, *args, **kwargs)
             root = hook.roots.get(id(self))
             if root is None or root() is not self:
+                if hook.seeking and hook.outermost():
+                    return hook.seek_through(original, self, args, kwargs)
                 return original(self, *args, **kwargs)
             depth = None
             try:

@@ -39,6 +39,15 @@ def train(call, model, n):
 
 said = {}
 torch._dynamo.utils.counters.clear()
+first = Own()
+
+
+@torch.compile(backend=backend, fullgraph=True)
+def hidden(x):
+    return first(x)
+
+
+said["hidden"] = train(hidden, first, 8)
 model = Own()
 said["module"] = train(torch.compile(model, backend=backend, fullgraph=True), model, 8)
 model = Own()
@@ -64,5 +73,6 @@ def call(x):
 
 
 said["function"] = train(call, model, 8)
+said["hidden_again"] = train(hidden, first, 8)
 said["breaks"] = sum(torch._dynamo.utils.counters["graph_break"].values())
 print(json.dumps(said))
