@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 SHOWN = 6
+CUT_SHORT = ("stopped", "detached")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Recent:
     seconds: float = 0.0
     step_ms: float | None = None
     recording: bool = False
+    whole: bool = True  # ran to its own end: the next one takes about as long
 
 
 def newest(folder: Path | None = None, also: Iterable[str] = (), count: int = SHOWN) -> list[Path]:
@@ -76,6 +78,7 @@ def read_one(path: Path) -> Recent | None:
             max(0.0, (run.end_ns - run.start_ns) / 1e9),
             _step_ms(run),
             run.state == "recording",
+            run.state == "finished" and (meta.get("exit") or {}).get("reason") not in CUT_SHORT,
         )
     except (ProfilerError, OSError, ValueError, KeyError):
         return None

@@ -59,7 +59,7 @@ class _Moment:
         power, sm = format_power(self.of("gpu.power")), format_clock(self.of("gpu.clock_sm"))
         pcie = _join(_gigabytes(self.of("gpu.pcie_rx")), _gigabytes(self.of("gpu.pcie_tx")))
         return [
-            FactRow("Utilization, mem. ctrl.", util),
+            FactRow("GPU, memory ctrl.", util),
             FactRow("Memory used", format_gib(used), f"{free_text} free" if free_text else ""),
             FactRow("Power, clock", _join(power, sm), format_temperature(self.of("gpu.temperature"))),
             FactRow("PCIe rx, tx", f"{pcie}\u00a0GB/s" if pcie else ""),

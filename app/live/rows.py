@@ -53,9 +53,9 @@ class RowReader:
         texts = tuple(format_ms(float(np.median(row)), unit=False) if row.any() else ""
                       for row in steps.stages[:, recent])
         return replace(data, notes=notes, median=format_ms(shown * 1e6), stage_texts=texts,
-                       remarks=self._remarks())
+                       remarks=self._remarks(data.bin_seconds))
 
-    def _remarks(self) -> tuple[Note, ...]:
+    def _remarks(self, bin_seconds: float) -> tuple[Note, ...]:
         """The slowest step in view, when it stands out, by the stage that made it slow."""
         steps, start = self.live.steps, self.run.start_ns
         seen = np.searchsorted(steps.t1_ns, [start + self.where.x0 * 1e9, start + self.where.x1 * 1e9])
@@ -70,8 +70,10 @@ class RowReader:
         extra = steps.stages[:, worst] - np.median(steps.stages[:, first:last], axis=1)
         stage = STAGES[int(np.argmax(extra))]
         what = "slow data wait" if stage == "data" else f"slow {stage}"
-        middle = (int(steps.t0_ns[worst]) + int(steps.t1_ns[worst])) / 2
-        return (Note((middle - start) / 1e9, took / 1e6, f"{what}, {format_number(took / 1e6)}{NBSP}ms"),)
+        end = (int(steps.t1_ns[worst]) - start) / 1e9
+        # The middle of its bar: that of the bin in which it ended, or its own.
+        x = (end // bin_seconds + 0.5) * bin_seconds if bin_seconds else end - took / 2e9
+        return (Note(x, took / 1e6, f"{what}, {format_number(took / 1e6)}{NBSP}ms"),)
 
     def activity(self) -> RowData:
         lines = [

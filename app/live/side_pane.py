@@ -42,8 +42,8 @@ def _stage_columns(device: bool) -> list[Column[StageRow]]:
 
 def _fact_columns() -> list[Column[FactRow]]:
     return [
-        Column[FactRow]("", lambda r: r.name, width=146, colour="t2"),
-        Column[FactRow]("", lambda r: r.value, right=True, width=124, weight=600),
+        Column[FactRow]("", lambda r: r.name, width=128, colour="t2"),
+        Column[FactRow]("", lambda r: r.value, right=True, width=118, weight=600),
         Column[FactRow]("", lambda r: r.note, right=True, colour="t3", tooltip=lambda r: r.whole or r.note),
     ]
 

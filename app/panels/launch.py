@@ -223,7 +223,7 @@ class LaunchPanel(QWidget):
     def _show_estimate(self, reason: str) -> None:
         """Time and size, from the last run like this one: nothing is estimated from nothing."""
         name = self.workload.info.name if self.mode == "workload" and self.workload.info else ""
-        alike = [run for run in self._runs if name and run.workload == name and not run.recording]
+        alike = [run for run in self._runs if name and run.workload == name and run.whole]
         sizes: dict[str, int] = {}
         for run in alike:
             sizes.setdefault(run.capture, run.size)

@@ -71,8 +71,8 @@ class Story:
             pass
         self.writer.commit()
 
-    def finish(self, at: float, state: str = "finished") -> Path:
-        self.writer.set_meta("exit", {"code": 0, "signal": None, "reason": "exit"})
+    def finish(self, at: float, state: str = "finished", reason: str = "ended") -> Path:
+        self.writer.set_meta("exit", {"code": 0, "signal": None, "reason": reason})
         self.writer.finish(state, START_NS + round(at * 1e9))
         return self.path
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent, QWheelEvent
@@ -243,7 +244,10 @@ def test_one_slow_step_does_not_flatten_the_others(desk: Desk, tmp_path: Path) -
     desk.open(story.path)
     row = desk.row("steps")
     assert row.range is not None and 60 <= row.range.high <= 120
-    assert any("ms" in remark.text for remark in row.data.remarks)
+    remark = row.data.remarks[0]
+    slowest = int(np.argmax(row.data.slowest))
+    assert "1 5" in remark.text.replace("\u00a0", " ")
+    assert row.data.left[slowest] < remark.x < row.data.right[slowest]
 
 
 def test_remarks_never_overlap(desk: Desk, tmp_path: Path) -> None:

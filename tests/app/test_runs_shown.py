@@ -16,6 +16,7 @@ from app import recents
 from app.main_window import MainWindow
 from app.run_facts import read_facts, texts
 from profiler.run.reader import Run
+from tests.app.story import baseline
 from tests.app.windows import open_window
 from tests.runs import make_run
 
@@ -43,6 +44,9 @@ def test_recent_runs_newest_first_and_nothing_else(tmp_path: Path, run_file: Pat
     assert {recent.path.name for recent in found} == {"one.stepscope", "older.stepscope"}
     assert found[0].step_ms == pytest.approx(52.3)
     assert found[0].capture == "light" and found[0].size == run_file.stat().st_size
+    assert found[0].whole
+    stopped = recents.read_one(baseline(tmp_path / "stopped", until=6.0).finish(6.0, reason="stopped"))
+    assert stopped is not None and not stopped.whole  # the next run is not expected to be as short
     assert recents.newest(tmp_path / "none") == []
     assert recents.newest(tmp_path / "none", also=[str(run_file), "/no/such/file"]) == [run_file]
 
