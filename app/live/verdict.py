@@ -61,7 +61,8 @@ def query(run: Run, live: Live) -> VerdictData:
     facts = diagnosis.facts
     if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
         steady = facts.summary.steady if facts.summary else 0
-        return VerdictData("warming", "Warming up", ((f"{steady} steady step{'' if steady == 1 else 's'} so far", False),),
+        so_far = f"{steady} steady step{'' if steady == 1 else 's'} so far"
+        return VerdictData("warming", "Warming up", ((so_far, False),),
                            "The verdict comes once the step time has settled.")
     return _told(run, diagnosis)
 
