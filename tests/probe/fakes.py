@@ -91,6 +91,11 @@ class Script:
         return self.sent
 
 
+def ms(step: dict[str, int], *names: str) -> list[float]:
+    """Some of a step's times in milliseconds."""
+    return [step[name] / 1e6 for name in names]
+
+
 class FakeCuda:
     """Stands in for torch.cuda: one stream that completes what is submitted in order, `behind` ns late.
 
