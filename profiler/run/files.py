@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
-from profiler.run import filesystem
+from profiler.run import checked, filesystem
 from profiler.run.alive import recorder_alive
 from profiler.run.rows import PUT_META
 
@@ -176,8 +176,8 @@ def _must_be_free(path: Path, overwrite: bool) -> None:
                 identify(db, path)
             except RunVersionError:
                 return
-            meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
-    except sqlite3.Error as error:
+            meta = checked.meta(db.execute("SELECT key, value FROM meta").fetchall())
+    except (sqlite3.Error, ValueError, TypeError) as error:
         raise explain(error, path) from error
     if meta.get("state") == "recording" and recorder_alive(meta, path):
         raise RunError(f"{path} is being recorded", "Name another file with -o")

@@ -24,7 +24,7 @@ class Connection:
         look(path)
         try:
             self.db = self._open(path)
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, ValueError, TypeError) as error:
             self._forget_copy()
             raise explain(error, path) from error
         except RunError:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from profiler.errors import RunError
 from profiler.model import Attachment, Device, Event, Process, Track
+from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
 from profiler.run.files import explain
@@ -21,10 +21,11 @@ from profiler.run.samples import ALWAYS, Kept, Series, decimated, load, newest
 
 __all__ = ["Run", "Series"]
 
+T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
-_WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, OverflowError, zlib.error)
+_WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, zlib.error)
 
 
 class Run:
@@ -97,7 +98,7 @@ class Run:
                      for table, column in (("block", "t0_ns"), ("event", "t_ns"), ("output", "t_ns"))]
             self._kept.follow(db)
             times += [int(part.t0[0]) for part in map(self._kept.part, self._kept.tracks()) if len(part)]
-        return min((t for t in times if t is not None), default=0)
+            return min((checked.time(t) for t in times if t is not None), default=0)
 
     @property
     def end_ns(self) -> int:
@@ -109,7 +110,7 @@ class Run:
             times = [known if isinstance(known, int) else None]
             for table in ("event", "output"):
                 row = db.execute(f"SELECT t_ns FROM {table} ORDER BY id DESC LIMIT 1").fetchone()
-                times.append(row and int(row[0]))
+                times.append(row and checked.time(row[0]))
             self._kept.follow(db)
         return max((t for t in (*times, self._kept.newest) if t is not None), default=self.start_ns)
 
@@ -149,12 +150,12 @@ class Run:
     def events(self, after_id: int = 0) -> list[Event]:
         with self._reading() as db:
             rows = db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)).fetchall()
-            return [Event(*_opened(row)) for row in rows]
+            return [checked.row(Event, row) for row in rows]
 
     def attachments(self) -> list[Attachment]:
         with self._reading() as db:
             rows = db.execute(_ATTACHMENTS).fetchall()
-            return [Attachment(*_opened(row)) for row in rows]
+            return [checked.row(Attachment, row) for row in rows]
 
     def attachment(self, id: int) -> bytes:
         """The bytes as they were attached."""
@@ -165,7 +166,9 @@ class Run:
             packing, length, data = row
             if not 0 <= length <= LARGEST:
                 raise ValueError(f"an attachment of {length} bytes")
-            data = inflate(data, max(length, 1)) if packing == "zlib" else bytes(data)
+            data = checked.content(data)
+            if packing == "zlib":
+                data = inflate(data, max(length, 1))
             if len(data) != length:
                 raise ValueError("an attachment of the wrong length")
             return data
@@ -174,19 +177,21 @@ class Run:
         """What the target printed: (id, t_ns, bytes)."""
         with self._reading() as db:
             rows = db.execute(_OUTPUT, (after_id,)).fetchall()
-            return [(int(number), int(t), bytes(data)) for number, t, data in rows]
+            return [(int(number), checked.time(t), checked.content(data)) for number, t, data in rows]
 
     def results(self, kind: str) -> list[dict]:
         """What was found out later, of one kind, the newest last."""
         with self._reading() as db:
             rows = db.execute("SELECT value FROM result WHERE kind = ? ORDER BY id", (kind,)).fetchall()
-            return [_object(value) for (value,) in rows]
+            return [checked.json_object(value) for (value,) in rows]
 
     def _describe(self, db: sqlite3.Connection) -> None:
-        self.meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
-        self.devices = [Device(*_opened(row)) for row in db.execute("SELECT * FROM device ORDER BY id")]
-        self.processes = [Process(*_opened(row)) for row in db.execute("SELECT * FROM process ORDER BY id")]
-        self.tracks = [Track(*_opened(row)) for row in db.execute("SELECT * FROM track ORDER BY id")]
+        def rows(kind: type[T]) -> list[T]:
+            table = kind.__name__.lower()
+            return [checked.row(kind, row) for row in db.execute(f"SELECT * FROM {table} ORDER BY id")]
+
+        self.meta = checked.meta(db.execute("SELECT key, value FROM meta").fetchall())
+        self.devices, self.processes, self.tracks = rows(Device), rows(Process), rows(Track)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -221,14 +226,3 @@ def _range(t0: int | None, t1: int | None) -> tuple[int, int]:
     low, high = ALWAYS
     return low if t0 is None else max(int(t0), low), high if t1 is None else min(int(t1), high)
 
-
-def _opened(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A row whose last column is a JSON object, as one."""
-    return (*row[:-1], _object(row[-1]))
-
-
-def _object(text: str) -> dict[str, Any]:
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("a JSON object was expected")
-    return value

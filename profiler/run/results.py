@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RunError
+from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.files import (
     connect_for_writing,
@@ -50,7 +50,7 @@ def _changing(path: Path) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(connect_for_writing(path)) as db:
             identify(db, path)
             with transaction(db):
-                meta = {key: json.loads(value) for key, value in db.execute("SELECT key, value FROM meta")}
+                meta = checked.meta(db.execute("SELECT key, value FROM meta").fetchall())
                 if meta.get("state") == "recording":
                     if recorder_alive(meta, path):
                         raise RunError(f"{path} is still being recorded", "Stop it, or wait for its end")
@@ -58,5 +58,5 @@ def _changing(path: Path) -> Iterator[sqlite3.Connection]:
                 yield db
                 db.execute(BUMP)
             leave_wal(db, seconds=0.0)
-    except (sqlite3.Error, ValueError) as error:
+    except (sqlite3.Error, ValueError, TypeError) as error:
         raise explain(error, path) from error

@@ -12,6 +12,7 @@ from profiler.run.decode import Float64, Int64, Part, block, join, journal_row
 from profiler.run.pyramid import FANOUT, TOP
 
 MOST_KEPT = 1 << 20  # entries of blocks, of up to 32 bytes
+MOST_LOADED = 1 << 24  # entries at once: two days at 100 Hz; a small file can claim any number
 MOST_GAPS = 100  # that are shown exactly when a range is too long for its samples
 ALWAYS = -(1 << 63), (1 << 63) - 1  # a range of time that holds everything
 
@@ -99,10 +100,13 @@ class Kept:
 
 def load(db: sqlite3.Connection, kept: Kept, track: int, level: int, t0: int, t1: int) -> Part:
     """Entries of `level` that touch [t0, t1] in ns; where the level ends, those of the levels below."""
-    parts, start = [], 0
+    parts, start, loaded = [], 0, 0
     for at in range(level, -1, -1):
         for number, first, n in db.execute(_BLOCKS, (track, at, start, t0, t1)).fetchall():
             part = kept.block(db, number, at, n)
+            loaded += len(part)
+            if loaded > MOST_LOADED:
+                raise ValueError(f"a track of more than {MOST_LOADED} entries")
             parts.append(_inside(part.where(slice(max(start - int(first), 0), None)), t0, t1))
         last = db.execute(_LAST_BLOCK, (track, at)).fetchone()
         start = max(start, int(last[1]) + int(last[2]) if last else 0) * FANOUT
@@ -169,7 +173,7 @@ def _count(db: sqlite3.Connection, kept: Kept, track: int, t0: int, t1: int) -> 
     """About how many samples lie in [t0, t1], without reading them."""
     total = 0.0
     for n, first, last in db.execute(_SIZES, (track, t0, t1)):
-        inside = (min(last, t1) - max(first, t0) + 1) / (last - first + 1)
+        inside = (min(last, t1) - max(first, t0) + 1) / max(last - first + 1, 1)
         total += n * inside
     return total + len(_inside(kept.part(track), t0, t1))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 
 SECOND = 1_000_000_000
@@ -45,3 +46,20 @@ def write(path: Path, samples: Iterable[tuple[int, float]], *, every: int = 10, 
     else:
         writer.close()
     return track
+
+
+def read_all(path: Path) -> int:
+    """Everything a reader can ask for. Gives the number of samples."""
+    count = 0
+    with Run.open(path) as run:
+        run.refresh()
+        assert run.end_ns is not None and run.start_ns is not None
+        for track in run.tracks:
+            count += len(run.values(track.id)[0])
+            run.series(track.id, points=20)
+            run.series(track.id, START, START + 20 * SECOND, points=5)
+            run.latest(track.id)
+        run.events(), run.output(), run.results("diagnosis")
+        for attachment in run.attachments():
+            run.attachment(attachment.id)
+    return count

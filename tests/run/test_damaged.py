@@ -19,7 +19,7 @@ import pytest
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
-from tests.run.planned import SECOND, START, Clock, write
+from tests.run.planned import SECOND, START, Clock, read_all, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,23 +44,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     writer.attach(START, "kineto", "t.json", random.Random(1).randbytes(5000))
     writer.finish("finished", START + 300 * SECOND)
     return path.read_bytes()
-
-
-def read_all(path: Path) -> int:
-    """Everything a reader can ask for. Gives the number of samples."""
-    count = 0
-    with Run.open(path) as run:
-        run.refresh()
-        assert run.end_ns is not None and run.start_ns is not None
-        for track in run.tracks:
-            count += len(run.values(track.id)[0])
-            run.series(track.id, points=20)
-            run.series(track.id, START, START + 20 * SECOND, points=5)
-            run.latest(track.id)
-        run.events(), run.output(), run.results("diagnosis")
-        for attachment in run.attachments():
-            run.attachment(attachment.id)
-    return count
 
 
 def test_each_has_its_own_error(tmp_path: Path, good: bytes) -> None:
