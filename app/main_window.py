@@ -238,6 +238,7 @@ class MainWindow(RunEvents):
         self.settings.set("maximized", self.isMaximized())
         if not self.isMaximized() and not self.isFullScreen():
             self.settings.geometry = self.geometry()
+        self.hide()  # what runs may take seconds to end
         self.shut_down()
         event.accept()
 

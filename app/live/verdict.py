@@ -60,10 +60,8 @@ def query(run: Run, live: Live) -> VerdictData:
     diagnosis = _recent(run, live) if recording else diagnose(run)
     facts = diagnosis.facts
     if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
-        steady = facts.summary.steady if facts.summary else 0
-        so_far = f"{steady} steady step{'' if steady == 1 else 's'} so far"
-        return VerdictData("warming", "Warming up", ((so_far, False),),
-                           "The verdict comes once the step time has settled.")
+        return VerdictData("warming", "Warming up", (("The step time has to settle first", False),),
+                           f"A verdict is shown once it has held for {AGREED_S:g}\u00a0s.")
     return _told(run, diagnosis)
 
 
