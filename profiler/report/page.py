@@ -11,7 +11,7 @@ from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import NAMES, flag, stage_bar, stage_swatch, step_chart
 from profiler.rules.verdict import Diagnosis, diagnose
-from profiler.rules.words import FLAGS, evidence, prediction, remedy, verdict_title
+from profiler.rules.words import FLAGS, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
     format_count,
     format_energy,
@@ -153,7 +153,8 @@ def _charts(run: Run) -> list[dict[str, str]]:
 
 def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "title": told["title"], "severity": told["severity"], "site": told["site"] or "",
+        "title": told["title"], "severity": told["severity"],
+        "weight": WEIGHTS[told["severity"]], "site": told["site"] or "",
         "advice": told["advice"],
         "cost": f"{format_ms(told['cost_ms'] * 1e6)} per step" if told["cost_ms"] else "",
         "evidence": [evidence(item) for item in told["evidence"]],

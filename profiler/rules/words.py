@@ -17,6 +17,7 @@ from profiler.units import (
 )
 
 UNITS = {metric.unit for metric in METRICS.values()}
+WEIGHTS = {"error": "major", "warning": "minor", "info": "note"}  # of findings: nothing is broken
 FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
          "communication_bound": "communication"}
 
