@@ -88,6 +88,7 @@ def test_window_that_takes_too_much_memory_is_given_up(tmp_path: Path) -> None:
     assert len(ran.only.training) == 10
 
 
+@pytest.mark.slow
 def test_window_is_bounded_in_time_inside_a_step(tmp_path: Path) -> None:
     ran = windowed(tmp_path, {"start_step": 4, "steps": 3, "max_seconds": 0.1}, steps=10, small=600_000)
     ((*_, said),) = ran.only.of("trace")
