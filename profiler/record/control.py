@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+MAX_LINE = 1 << 20  # bytes of a command
 COMMANDS = ("stop", "kill", "mark", "trace", "input", "flush")
 
 
@@ -53,6 +54,8 @@ class Control:
             if not data:
                 break
             *lines, pending = (pending + data).split(b"\n")
+            if len(pending) > MAX_LINE:  # its rest is no command either
+                pending = pending[:200]
             for line in lines:
                 self._accept(line)
         self._put({"do": "eof"})
@@ -63,14 +66,15 @@ class Control:
         try:
             command = json.loads(line)
             known = isinstance(command, dict) and command.get("do") in COMMANDS
-        except ValueError:
+        except (ValueError, RecursionError):
             known = False
         if known:
             if command["do"] in ("stop", "kill"):  # from here: the loop may be busy writing
                 self.tell("stopping")
             self._put(command)
         else:
-            print(f"stepscope: not a control command: {line[:200]!r}", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # nobody may read there
+                print(f"stepscope: not a control command: {line[:200]!r}", file=sys.stderr, flush=True)
 
     def _put(self, command: dict[str, Any]) -> None:
         self._commands.put(command)

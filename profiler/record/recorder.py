@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import threading
 import time
@@ -50,7 +49,7 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
                     options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
             raise
     finally:
-        shutil.rmtree(spool, ignore_errors=True)
+        session.remove_spool(spool)
 
 
 class Recorder:

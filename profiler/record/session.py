@@ -51,6 +51,13 @@ def make_spool() -> Path:
                        "Set TMPDIR to one with room") from None
 
 
+def remove_spool(spool: Path) -> None:
+    """Away with it, whatever the target has made of it."""
+    shutil.rmtree(spool, ignore_errors=True)
+    with suppress(OSError):
+        spool.unlink(missing_ok=True)
+
+
 def first_meta(options: Options, clock: Clock) -> dict[str, Any]:
     """What is known of the run before its target starts. What takes longer (git) follows."""
     workload = None

@@ -170,7 +170,7 @@ class PtyTarget:
     def type(self, text: str) -> None:
         """Type `text` into its terminal."""
         with suppress(OSError):  # it has ended
-            self._stdin.write(text.encode())
+            self._stdin.write(text.encode("utf-8", "replace"))
 
     def close(self) -> None:
         """Let go of it. A command that still runs goes on."""

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 NAME = re.compile(r"([0-9]{1,10})\.([0-9]{1,9})\.spool")
 CHUNK = 1 << 18
 MAX_LINE = 1 << 22  # a probe writes lines of some hundred bytes
+MAX_SEGMENT = 1 << 26  # and goes on to the next segment after 8 MiB
+
+# A link leads elsewhere, and to open a pipe waits for whoever would write into it.
+_CAREFUL = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A file that the target's processes may have put there. OSError when it is no regular one."""
+    fd = os.open(path, os.O_RDONLY | _CAREFUL)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(f"{path.name} is not a regular file")
+    return os.fdopen(fd, "rb")
 
 
 class Segment:
@@ -26,19 +41,19 @@ class Segment:
     def lines(self) -> Iterator[bytes]:
         """The lines completed since the last call; a last line without its end waits."""
         try:
-            file = self.path.open("rb")
+            file = open_regular(self.path)
         except OSError:
             return
         with file:
             file.seek(self._offset)
-            while data := file.read(CHUNK):
+            while self._offset < MAX_SEGMENT and (data := file.read(CHUNK)):
                 self._offset += len(data)
                 *complete, self._rest = (self._rest + data).split(b"\n")
                 for line in complete:
                     if not self._skipping:
                         yield line
                     self._skipping = False
-                if len(self._rest) > MAX_LINE or self._skipping:
+                if len(self._rest) > MAX_LINE or self._skipping or self._offset >= MAX_SEGMENT:
                     self.overlong += not self._skipping
                     self._skipping, self._rest = True, b""
 

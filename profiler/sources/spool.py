@@ -13,9 +13,9 @@ from typing import Any
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._checked import BadRecord, count, mapping, optional_count, plain, text
+from profiler.sources._checked import BadRecord, mapping, optional_count, plain, text
 from profiler.sources._probed import ProbedProcess, Times
-from profiler.sources._segments import Segments
+from profiler.sources._segments import Segments, open_regular
 from profiler.sources.tree import TargetTree
 
 MAX_PROCESSES = 1024
@@ -155,12 +155,12 @@ class SpoolSource:
 
 def compressed(path: Path) -> bytes:
     """The file's content, gzip-compressed. OSError when it is unreadable, too large or empty."""
-    size = count(path.stat().st_size)
-    if size == 0:
+    with open_regular(path) as file:
+        data = file.read(MAX_TRACE + 1)
+    if not data:
         raise OSError("the file is empty")
-    if size > MAX_TRACE:
-        raise OSError(f"the file has {size} bytes, more than {MAX_TRACE}")
-    data = path.read_bytes()
+    if len(data) > MAX_TRACE:
+        raise OSError(f"the file has more than {MAX_TRACE} bytes")
     if data[:2] != b"\x1f\x8b":
         data = gzip.compress(data, compresslevel=3, mtime=0)
     if len(data) > MAX_TRACE_STORED:

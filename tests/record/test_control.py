@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
+import threading
 from pathlib import Path
 
 import psutil
 
+from profiler.record.control import Control
 from tests.record.running import PYTHON, controlled, end, opened, running, script, wait_for
 from tests.waiting import until
 
@@ -191,3 +194,29 @@ def test_full_disk_is_told_and_the_command_goes_on(tmp_path: Path) -> None:
     assert "incomplete" in lines[1]
     with opened(tmp_path) as run:
         assert run.output()
+
+
+def test_no_line_stops_the_control_channel() -> None:
+    """Nesting without end, lines without end, text that is no text: told, and the next command works."""
+    read, write = os.pipe()
+    control = Control(lambda: None, stdin=read, stdout=os.open(os.devnull, os.O_WRONLY))
+    thread = threading.Thread(target=control._read)
+    thread.start()
+    for line in (b"[" * 100_000, b"\xff\xfe", b"{}", b"9" * 5000, b"x" * (3 << 20), b'{"do": "mark"}'):
+        with os.fdopen(os.dup(write), "wb") as file:
+            file.write(line + b"\n")
+    os.close(write)
+    thread.join(30)
+    assert control.take() == {"do": "mark"}
+    assert control.take() == {"do": "eof"}
+    os.close(read)
+
+
+def test_text_that_cannot_be_typed(tmp_path: Path) -> None:
+    path = script(tmp_path, "print('got ' + input(), flush=True)")
+    with controlled(tmp_path, "--", PYTHON, str(path)) as recorder:
+        recorder.event()
+        recorder.send("mark", text="\ud800")
+        recorder.send("input", text="a\ud800b\n")
+        assert recorder.event()["exit"]["code"] == 0
+    assert b"got a?b" in output(tmp_path)

@@ -17,6 +17,7 @@ from profiler.record.clock import Clock
 from profiler.record.environment import Probing, target_environment
 from profiler.record.options import Options, Outcome
 from profiler.record.output import HEAD, TAIL, Output
+from profiler.record.session import remove_spool
 from profiler.record.start import record_command
 
 
@@ -130,3 +131,16 @@ def test_command_line_of_a_recording() -> None:
     argv = LaunchSpec(command=("python", "t.py", "--", "-o"), capture="trace", rate_hz=20.0).argv()
     assert argv[argv.index("record"):] == [
         "record", "--trace-steps=8", "--rate=20.0", "--control", "--", "python", "t.py", "--", "-o"]
+
+
+def test_the_private_folder_goes_whatever_became_of_it(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").touch()
+    for turn_into in (lambda path: path.mkdir(), lambda path: path.write_text("x"),
+                      lambda path: path.symlink_to(outside), lambda path: None):
+        spool = tmp_path / "spool"
+        turn_into(spool)
+        remove_spool(spool)
+        assert not spool.exists() and not spool.is_symlink()
+    assert (outside / "kept").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from typing import Any
 
 import pytest
@@ -158,3 +159,26 @@ def test_no_record_of_any_shape_stops_the_source(
     assert all(math.isfinite(value) and now - 10**11 < t_ns < now + 10**10 for _, t_ns, value in sink.samples)
     for process in sink.processes:
         json.dumps(process.properties, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "endless", "sparse"])
+def test_what_is_no_segment_does_not_hold_it_up(spool: Spool, kind: str) -> None:
+    """A pipe waits for a writer, a device never ends, a hole of 200 GB takes minutes to read."""
+    path = spool.path(71, 0)
+    if kind == "pipe":
+        os.mkfifo(path)
+        os.mkfifo(spool.directory / "trace.json")
+        spool.write(["trace", spool.t, spool.t, "trace.json", {}])
+    elif kind == "link":
+        outside = spool.directory.parent / "outside"
+        outside.write_text(json.dumps(spool.step(0)) + "\n")
+        path.symlink_to(outside)
+    elif kind == "endless":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(200 << 30)
+    spool.write(spool.step(0))
+    sink = spool.read()
+    assert [value for _, value in sink.values("step.index")] == [0]
+    assert sink.attachments == []
