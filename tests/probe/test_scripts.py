@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -66,6 +67,16 @@ def test_terminal_input_carriage_returns_and_an_exception(tmp_path: Path) -> Non
     assert ran.stderr.endswith("RuntimeError: out of coffee\n")
     assert len(ran.only.training) == 10
     assert ran.only.training[-1]["flags"] & PARTIAL
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a frame cannot be taken out before Python 3.11")
+def test_a_traceback_is_the_same(tmp_path: Path) -> None:
+    bare = run(tmp_path, "failing.py", probe=False)
+    ran = run(tmp_path, "failing.py", env={"STEPSCOPE_INTERVENE": '{"num_workers": 0, "pin_memory": false}'})
+    assert (ran.returncode, ran.stderr) == (bare.returncode, bare.stderr) == (0, "")
+    assert ran.stdout.count("failing.py") >= 14
+    assert ran.stdout == bare.stdout
+    assert len(ran.only.training) == 10
 
 
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])

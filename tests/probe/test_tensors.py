@@ -11,7 +11,7 @@ from tests.probe.reading import run
 def test_copies_and_reads_until_something_compiles(tmp_path: Path) -> None:
     ran = run(tmp_path, "pretended.py")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.said == {"patched": True, "restored": True, "left": [], "arrival": True}
+    assert ran.said == {"patched": True, "restored": True, "left": [], "told": [False] * 4, "arrival": True}
     steps = ran.only.training
     assert len(steps) == 10
     assert median(s["h2d"] for s in steps) > 5e6

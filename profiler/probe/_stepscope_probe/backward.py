@@ -6,7 +6,7 @@ tensors meets nothing of ours.
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 
 
 class BackwardHook(Hook):
@@ -31,15 +31,14 @@ class BackwardHook(Hook):
                             hook.site()
                 except Exception as error:
                     hook.fail(error)
-                if depth is None:
-                    return original(*args, **kwargs)
                 try:
                     return original(*args, **kwargs)
+                except BaseException as error:
+                    hide_frames(error)
+                    raise
                 finally:
-                    try:
-                        loop.pop(depth)
-                    except Exception as error:
-                        hook.fail(error)
+                    if depth is not None:
+                        hook.leave(depth)
 
             return run_backward
 
@@ -49,6 +48,12 @@ class BackwardHook(Hook):
             if original not in wrapped:
                 wrapped[original] = wrap(original)
             self.patch(owner, attribute, wrapped[original])
+
+    def leave(self, depth):
+        try:
+            self.loop.pop(depth)
+        except Exception as error:
+            self.fail(error)
 
 
 def _active_compilation():

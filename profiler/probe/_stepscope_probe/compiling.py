@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 
 
 class CompileHook(Hook):
@@ -21,6 +21,10 @@ class CompileHook(Hook):
                 hook.probe.compile_begins()
             except Exception as error:
                 hook.fail(error)
-            return original(*args, **kwargs)
+            try:
+                return original(*args, **kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         self.patch(torch, "compile", compile)

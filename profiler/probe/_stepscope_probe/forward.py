@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-from .hook import Hook, dynamo_compiles
+from .hook import Hook, dynamo_compiles, hide_frames
 
 _STEPS = 2  # steps of discovery
 _PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
@@ -80,7 +80,11 @@ class ForwardHook(Hook):
         def __call__(self, *args, **kwargs):
             if is_compiling():
                 return original(self, *args, **kwargs)
-            return hook.seek_through(original, self, args, kwargs)
+            try:
+                return hook.seek_through(original, self, args, kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         __call__.stepscope = True
         return __call__
@@ -164,18 +168,21 @@ class ForwardHook(Hook):
         def __call__(self, *args, **kwargs):
             if is_compiling():
                 return original(self, *args, **kwargs)
-            root = hook.roots.get(id(self))
+            root, depth, seek = hook.roots.get(id(self)), None, False
             if root is None or root() is not self:
-                if hook.seeking and hook.outermost():
+                seek = hook.seeking and hook.outermost()
+            else:
+                try:
+                    depth = loop.forward_enter(self.training or is_grad_enabled())
+                except Exception as error:
+                    hook.fail(error)
+            try:
+                if seek:
                     return hook.seek_through(original, self, args, kwargs)
                 return original(self, *args, **kwargs)
-            depth = None
-            try:
-                depth = loop.forward_enter(self.training or is_grad_enabled())
-            except Exception as error:
-                hook.fail(error)
-            try:
-                return original(self, *args, **kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
             finally:
                 hook.exit(depth)
 

@@ -4,7 +4,7 @@ import weakref
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 
 
 class GraphHook(Hook):
@@ -39,6 +39,9 @@ class GraphHook(Hook):
                 hook.fail(error)
             try:
                 original(self)
+            except BaseException as error:
+                hide_frames(error)
+                raise
             finally:
                 if depth is not None:
                     loop.pop(depth)

@@ -13,6 +13,18 @@ for _name in ("is_compiling", "is_dynamo_compiling"):
     dynamo_compiles = getattr(getattr(torch, "compiler", None), _name, dynamo_compiles)
 
 
+def hide_frames(error):
+    """Take our frames at the head of a traceback out of it, so that it reads as without us.
+
+    For an exception that comes out of the user's call, before a bare `raise`. Before
+    Python 3.11 they stay.
+    """
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_globals.get("__package__") == __package__:
+        traceback = traceback.tb_next
+    BaseException.with_traceback(error, traceback)
+
+
 class Hook:
     """Base of all hooks. `install` patches through `patch`; `fail` ends the hook, never the user's code."""
 

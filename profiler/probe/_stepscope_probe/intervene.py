@@ -3,7 +3,7 @@
 import functools
 import inspect
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 
 LOADER = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
 
@@ -37,10 +37,14 @@ class InterveneHook(Hook):
                     changed = hook.change(signature, self, args, kwargs)
             except Exception as error:
                 hook.fail(error)
-            if changed is None:
-                original(self, *args, **kwargs)
-            else:
-                original(*changed.args, **changed.kwargs)
+            try:
+                if changed is None:
+                    original(self, *args, **kwargs)
+                else:
+                    original(*changed.args, **changed.kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         self.patch(DataLoader, "__init__", __init__)
 

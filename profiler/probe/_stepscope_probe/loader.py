@@ -5,7 +5,7 @@ import weakref
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 from .phases import Loader
 from .sites import user_site
 
@@ -34,17 +34,17 @@ class LoaderHook(Hook):
                     depth = loop.fetch_enter(loader, self._num_yielded == 0)
             except Exception as error:
                 hook.fail(error)
-            if depth is None:
-                batch = original(self)
-                if loader is not None and loader.background:
-                    hook.size_of_background(loader, batch)
-                return batch
             try:
                 batch = original(self)
             except BaseException as error:
-                hook.exit(depth, loader, 0, True, isinstance(error, StopIteration))
+                hide_frames(error)
+                if depth is not None:
+                    hook.exit(depth, loader, 0, True, isinstance(error, StopIteration))
                 raise
-            hook.exit(depth, loader, batch, False, False)
+            if depth is not None:
+                hook.exit(depth, loader, batch, False, False)
+            elif loader is not None and loader.background:
+                hook.size_of_background(loader, batch)
             return batch
 
         self.patch(dataloader._BaseDataLoaderIter, "__next__", __next__)

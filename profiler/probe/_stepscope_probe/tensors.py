@@ -9,7 +9,7 @@ from types import MethodType
 
 import torch
 
-from .hook import Hook
+from .hook import Hook, hide_frames
 from .sites import user_frame
 from .stages import H2D
 
@@ -44,11 +44,15 @@ class TensorHook(Hook):
 
     def _copying(self, original, copies):
         def method(self, *args, **kwargs):
-            if self.is_cuda:
+            try:
+                if not self.is_cuda:
+                    return hook.copy(copies(args, kwargs), original, self, args, kwargs)
                 if original is to and args and args[0] == "cpu":
                     return hook.read(original, self, args, kwargs)
                 return original(self, *args, **kwargs)
-            return hook.copy(copies(args, kwargs), original, self, args, kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         hook, to = self, torch.Tensor.to
         return method
@@ -56,16 +60,24 @@ class TensorHook(Hook):
     def _filling(self, original):
         def copy_(self, src, *args, **kwargs):
             copies = self.is_cuda and isinstance(src, torch.Tensor) and not src.is_cuda
-            return hook.copy(copies, original, self, (src, *args), kwargs)
+            try:
+                return hook.copy(copies, original, self, (src, *args), kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         hook = self
         return copy_
 
     def _reading(self, original):
         def method(self, *args, **kwargs):
-            if not self.is_cuda:
-                return original(self, *args, **kwargs)
-            return hook.read(original, self, args, kwargs)
+            try:
+                if not self.is_cuda:
+                    return original(self, *args, **kwargs)
+                return hook.read(original, self, args, kwargs)
+            except BaseException as error:
+                hide_frames(error)
+                raise
 
         hook = self
         return method
@@ -138,7 +150,11 @@ class _Method:
         return self if instance is None else MethodType(self.call, instance)
 
     def __call__(self, *args, **kwargs):
-        return self.call(*args, **kwargs)
+        try:
+            return self.call(*args, **kwargs)
+        except BaseException as error:
+            hide_frames(error)
+            raise
 
     def __eq__(self, other):
         return self is other or self.original == other

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+import traceback
 
 import torch
 from torch import nn
@@ -26,6 +27,15 @@ class Pretended(torch.Tensor):
             return func(*args, **(kwargs or {}))
 
 
+def names_us(call):
+    """Whether the traceback of a call that fails shows a frame of the probe."""
+    try:
+        call()
+    except Exception:
+        return "_stepscope_probe" in traceback.format_exc()
+    raise AssertionError("did not fail")
+
+
 probe.hooks.append(probe.tensors)
 probe.tensors.enable()
 model = nn.Linear(8, 1)
@@ -43,9 +53,11 @@ for (x,) in torch.utils.data.DataLoader(data, batch_size=2):
     assert x.to(torch.float64).dtype is torch.float64
     assert bool(x.to("cpu", non_blocking=True) is x)
 assert type(kept.to(torch.float64)) is tv_tensors.Image  # it keeps a table of the methods that do
+told = [names_us(call) for call in (lambda: x.to("nowhere"), lambda: static.copy_(torch.ones(3, 3)), x.item,
+                                    static.item)]
 patched = plain_to == torch.Tensor.to and torch.Tensor.to is not plain_to and "to" in vars(torch.Tensor)
 torch.compile(model, backend="eager")(torch.zeros(1, 8))
 restored = torch.Tensor.to is plain_to and torch.Tensor.item is plain_item
 print(json.dumps({"patched": patched, "restored": restored,
                   "left": sorted(n for n in ("to", "cuda", "item", "copy_") if n in vars(torch.Tensor)),
-                  "arrival": probe.loop.arrival}))
+                  "told": told, "arrival": probe.loop.arrival}))
