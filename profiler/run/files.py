@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
@@ -68,6 +69,21 @@ def explain(error: Exception, path: Path) -> RunError:
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM):
         return RunError(f"{path}: {error}")
     return DamagedRunError(f"{path} is damaged: {error}", "Copy it again from its source")
+
+
+def why_not_written(error: Exception, path: Path) -> str:
+    """In words. SQLite calls it an I/O error when the disk has no room for the index of the -wal."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    if code & 0xFF == sqlite3.SQLITE_FULL:
+        return "the disk is full"
+    if code & 0xFF != sqlite3.SQLITE_IOERR:
+        return str(error)
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(path.parent).free < 1 << 16:
+            return "the disk is full"
+    if code == sqlite3.SQLITE_IOERR_WRITE:
+        return "a file cannot grow (a quota, or ulimit -f)"
+    return str(error)
 
 
 def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:

@@ -14,6 +14,10 @@ from profiler.run.files import BUSY_SECONDS, explain, identify, look
 _TABLES = {"meta", "device", "process", "track", "journal", "block", "event", "attachment", "output",
            "result"}
 
+_CLOSED = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
+_NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP,
+             sqlite3.SQLITE_IOERR_SHMLOCK)
+
 
 class Connection:
     """A read-only connection to a run file. `close` it; `db` is the connection of sqlite3."""
@@ -45,10 +49,11 @@ class Connection:
         try:
             return self._connect(path, "mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            if error.sqlite_errorcode not in _NO_INDEX and error.sqlite_errorcode & 0xFF not in _CLOSED:
                 raise
-        # SQLite reads a -wal only where it may put its index beside it: on read-only media it is read from
-        # a copy. Without a -wal everything is in the one file, which nobody can be writing here.
+        # SQLite reads a -wal only where it may put its index beside it: on read-only media and on a full
+        # disk it is read from a copy. Without a -wal everything is in the one file, which nobody can be
+        # writing here.
         log = path.with_name(path.name + "-wal")
         with contextlib.suppress(OSError):
             if log.stat().st_size:

@@ -30,6 +30,7 @@ from profiler.run.files import (
     leave_wal,
     to_json,
     transaction,
+    why_not_written,
 )
 from profiler.run.results import append_result, settle, update_meta
 from profiler.run.rows import (
@@ -290,9 +291,8 @@ class RunWriter:
         self._db.execute(PUT_JOURNAL, (self._journal_id, max(times) * 1000, len(times), data))
 
     def _fail(self, error: Exception) -> None:
-        full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        reason = "the disk is full" if full else str(error)
-        self.failed = f"{self.path} cannot be written any more: {reason}. The run keeps what it had"
+        self.failed = (f"{self.path} cannot be written any more: {why_not_written(error, self.path)}. "
+                       "The run keeps what it had")
         self._on = False
         with self._lock:
             self._pending, self._backlog = _Pending(), []

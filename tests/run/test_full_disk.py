@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import RunError
-from profiler.run import filesystem
+from profiler.run import files, filesystem
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter, append_result
 from tests.run.planned import START, Clock
@@ -72,6 +74,7 @@ def test_no_room_to_finish(tmp_path: Path) -> None:
 LIMITED = """
 import resource, sys
 from pathlib import Path
+from types import SimpleNamespace
 from profiler.run.writer import RunWriter
 now = [0.0]
 writer = RunWriter.create(Path(sys.argv[1]), {}, clock=lambda: now[0])
@@ -120,3 +123,33 @@ def test_no_room_to_begin(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(RunError):
         Run.open(path)
+
+
+def test_a_run_opens_where_its_index_has_no_room(tmp_path: Path) -> None:
+    """A recorder that met the full disk leaves a file in WAL mode; SQLite wants 32 kB to read it."""
+    live, path = tmp_path / "live.stepscope", tmp_path / "a.stepscope"
+    writer = RunWriter.create(live, {"recorder_pid": 2**22 + 1})
+    writer.event(START, "mark", "info", "kept")
+    writer.commit()
+    with contextlib.closing(sqlite3.connect(live)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(live.read_bytes())
+    writer.close()
+    code = ("import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+            "from profiler.run.reader import Run\n"
+            "with Run.open(sys.argv[1]) as run: print(run.state, [e.text for e in run.events()])")
+    done = subprocess.run([sys.executable, "-c", code, str(path)], cwd=ROOT, text=True, capture_output=True,
+                          check=False, timeout=60)
+    assert done.stdout == "partial ['kept']\n", done.stderr
+
+
+def test_the_reason_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def why(code: int, free: int) -> str:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = code
+        monkeypatch.setattr(files.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+        return files.why_not_written(error, tmp_path / "a")
+
+    assert why(sqlite3.SQLITE_IOERR_SHMSIZE, 0) == why(sqlite3.SQLITE_FULL, 1 << 30) == "the disk is full"
+    assert "ulimit -f" in why(sqlite3.SQLITE_IOERR_WRITE, 1 << 30)
+    assert why(sqlite3.SQLITE_IOERR_FSYNC, 1 << 30) == "disk I/O error"
