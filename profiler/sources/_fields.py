@@ -6,6 +6,7 @@ a metric, None for one that this way does not have.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ Values = tuple[float | None, ...]
 Bind = Callable[[Any, Any], Callable[[], Values]]  # (pynvml, handle) -> the call
 
 DEFAULT_POWER_BOUND = 2000.0  # W, of a board whose limit is not known
+HIGHEST_POWER_LIMIT = 10_000.0  # W; a limit above it is none
 SHARED_MEMORY = "the device has no memory of its own (unified memory)"
 
 
@@ -30,7 +32,7 @@ class Field:
     title: str
     metrics: tuple[str, ...]
     ways: tuple[Way, ...]
-    highest: float | None = None  # a larger value cannot be; of power, see Gpu.power_bound
+    highest: float = math.inf  # a larger value cannot be; of power, see Gpu.power_bound
 
 
 def _utilization(nvml: Any, handle: Any) -> Callable[[], Values]:
@@ -85,21 +87,28 @@ def _per_thousand(name: str) -> Bind:
     return bind
 
 
+# Drivers answer with all bits set, or with junk, and call it a success. Far above any device there is:
+MEMORY_BOUND, ENERGY_BOUND = 2.0**50, 1e13  # B, J
+TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 4e12  # degrees Celsius, MHz, B/s
+
 TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations
 
 FAST = (
     Field("utilization", ("gpu.util", "gpu.mem_util"), (Way(_utilization),), highest=1.0),
     Field("memory", ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"),
           # v1 counts what the driver reserves as used: the two are not the same number.
-          (Way(memory_v2, {"version": "v2"}), Way(memory_v1, {"version": "v1"}))),
+          (Way(memory_v2, {"version": "v2"}), Way(memory_v1, {"version": "v1"})), highest=MEMORY_BOUND),
     Field("power", ("gpu.power",), (Way(_per_thousand("nvmlDeviceGetPowerUsage")),)),
     Field("energy", ("gpu.energy",),
-          (Way(_per_thousand("nvmlDeviceGetTotalEnergyConsumption"), {"method": "counter"}),)),
+          (Way(_per_thousand("nvmlDeviceGetTotalEnergyConsumption"), {"method": "counter"}),),
+          highest=ENERGY_BOUND),
     Field("temperature", ("gpu.temperature",),
           (Way(_one("nvmlDeviceGetTemperature", TEMPERATURE_GPU)),
-           Way(_one("nvmlDeviceGetTemperatureV", TEMPERATURE_GPU)))),
-    Field("SM clock", ("gpu.clock_sm",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_SM)),)),
-    Field("memory clock", ("gpu.clock_mem",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_MEM)),)),
+           Way(_one("nvmlDeviceGetTemperatureV", TEMPERATURE_GPU))), highest=TEMPERATURE_BOUND),
+    Field("SM clock", ("gpu.clock_sm",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_SM)),),
+          highest=CLOCK_BOUND),
+    Field("memory clock", ("gpu.clock_mem",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_MEM)),),
+          highest=CLOCK_BOUND),
     Field("throttle reasons", ("gpu.throttle",),
           (Way(_one("nvmlDeviceGetCurrentClocksEventReasons")),
            Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons")))),
@@ -108,7 +117,7 @@ FAST = (
 # The driver measures each of these for about 20 ms before it answers. Its KB are taken as 1000 B.
 SLOW = (
     Field("PCIe rate to the GPU", ("gpu.pcie_rx",),
-          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_RX, scale=1000.0)),)),
+          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_RX, scale=1000.0)),), highest=PCIE_BOUND),
     Field("PCIe rate from the GPU", ("gpu.pcie_tx",),
-          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_TX, scale=1000.0)),)),
+          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_TX, scale=1000.0)),), highest=PCIE_BOUND),
 )  # fmt: skip

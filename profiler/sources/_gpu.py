@@ -8,7 +8,14 @@ from typing import Any
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import CLOCK_MEM, CLOCK_SM, DEFAULT_POWER_BOUND, SHARED_MEMORY
+from profiler.sources._fields import (
+    CLOCK_MEM,
+    CLOCK_SM,
+    DEFAULT_POWER_BOUND,
+    HIGHEST_POWER_LIMIT,
+    MEMORY_BOUND,
+    SHARED_MEMORY,
+)
 from profiler.sources._library import NOT_SUPPORTED, Library, Missing, code_of, reason
 
 RETRY_NS = 60_000_000_000  # after a lasting failure, or for a lost device
@@ -88,7 +95,7 @@ class Gpu:
     def power_bound(self) -> float:
         """W above which a reading of power is none."""
         limit = self.properties.get("power_limit_w")
-        return 3 * limit if limit else DEFAULT_POWER_BOUND
+        return 3 * limit if limit and limit <= HIGHEST_POWER_LIMIT else DEFAULT_POWER_BOUND
 
     def _properties(self) -> dict[str, Any]:
         nvml, handle = self.library.nvml, self.handle
@@ -112,11 +119,11 @@ class Gpu:
         for arguments in ({"version": getattr(nvml, "nvmlMemory_v2", None)}, {}):
             try:
                 total = int(nvml.nvmlDeviceGetMemoryInfo(self.handle, **arguments).total)
-                if total:
+                if 0 < total <= MEMORY_BOUND:
                     return total, False
-                raise Missing(SHARED_MEMORY)
+                raise Missing(SHARED_MEMORY if not total else "the total cannot be")
             except Exception as error:
-                none += isinstance(error, Missing) or code_of(error) == NOT_SUPPORTED
+                none += str(error) == SHARED_MEMORY or code_of(error) == NOT_SUPPORTED
         return None, none == 2
 
 

@@ -17,13 +17,13 @@ MAX_EVENTS = 20  # of one field of one device
 class Reading:
     """One field of one GPU: how it is read now, or why it is not."""
 
-    __slots__ = ("_events", "_told_reason", "absent", "bound", "call", "delay_ns", "field", "gpu",
+    __slots__ = ("_events", "_told_reason", "absent", "call", "delay_ns", "field", "gpu", "highest",
                  "implausible", "plain", "retry_ns", "tracks", "way")  # fmt: skip
 
     def __init__(self, gpu: Gpu, field: Field) -> None:
         self.gpu = gpu
         self.field = field
-        self.bound = gpu.power_bound if field.metrics == ("gpu.power",) else field.highest
+        self.highest = gpu.power_bound if field.metrics == ("gpu.power",) else field.highest
         self.call: Callable[[], Values] | None = None
         self.way: Way | None = None  # the one that has worked; from then on no other is tried
         self.tracks: list[int | None] = [None] * len(field.metrics)
@@ -31,7 +31,7 @@ class Reading:
         self.delay_ns = FIRST_RETRY_NS
         self.absent: str | None = None
         self.implausible = False
-        self.plain = False  # there is nothing to check or say about a value
+        self.plain = False  # there is nothing to say about a value, unless it is too large
         self._told_reason: str | None = None
         self._events = 0
 
@@ -53,9 +53,9 @@ class Reading:
 
     def store(self, values: Values, sink: Sink, clock: Clock) -> None:
         t_ns = clock.now_ns()
-        if self.bound is not None and (raw := max(v or 0 for v in values)) > self.bound:
+        if (raw := max(v or 0 for v in values)) > self.highest:
             if not self.implausible:
-                text = f"{self.field.title}: {raw:.6g} is more than can be ({self.bound:.6g}); left out"
+                text = f"{self.field.title}: {raw:.6g} is more than can be ({self.highest:.6g}); left out"
                 self._tell(sink, t_ns, "implausible", text, {"raw": raw})
             self.implausible, self.plain = True, False
             return
@@ -73,7 +73,7 @@ class Reading:
                 metric = self.field.metrics[i]
                 track = self.tracks[i] = sink.track(metric, device=self.gpu.id, properties=properties)
             sink.sample(track, t_ns, value)
-        self.plain = self.bound is None and None not in self.tracks
+        self.plain = None not in self.tracks
 
     def fail(self, error: Exception, sink: Sink, clock: Clock) -> None:
         """No value: say why, once for each reason, and when to ask again."""
@@ -128,9 +128,12 @@ class Readings:
                     continue
                 # This loop runs some thousand times a second: the common case goes without a call of ours.
                 if reading.plain:
-                    t_ns = now_ns()
+                    t_ns, highest = now_ns(), reading.highest
                     for track, value in zip(reading.tracks, values, strict=True):
                         if value is not None and track is not None:
+                            if value > highest:
+                                reading.store(values, sink, clock)
+                                break
                             sample(track, t_ns, value)
                 else:
                     reading.store(values, sink, clock)

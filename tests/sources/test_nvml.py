@@ -217,6 +217,41 @@ def test_impossible_utilization_is_left_out(start_nvml: Start) -> None:
     assert dump.values("gpu.util") == [] and len(dump.kinds("implausible")) == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "metric", "good"),
+    [
+        ("temp_c 4294967295", "gpu.temperature", 40),
+        ("clock_sm 4294967295", "gpu.clock_sm", 1500),
+        ("clock_mem 4294967295", "gpu.clock_mem", 2600),
+        ("mem_used 18446744073709551615", "gpu.mem_used", 1024 << 20),
+        ("energy_mj 18446744073709551615", "gpu.energy", 1000),
+        ("mem_util 255", "gpu.mem_util", 0),
+    ],
+)
+def test_n13_all_bits_set_is_no_value(start_nvml: Start, line: str, metric: str, good: float) -> None:
+    """At the first tick, and once the field has been read without a complaint."""
+    child = start_nvml("gpus 1", line)
+    child.open()
+    child.read()
+    child.plan.set("gpus 1")
+    child.read(times=2)
+    child.plan.set("gpus 1", line)
+    child.read(times=2)
+    dump = child.dump()
+    assert dump.values(metric) == [good, good]
+    assert len(dump.kinds("implausible")) == 2 and len(dump.values("gpu.power")) == 5
+
+
+def test_n13_totals_that_cannot_be_are_none(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "mem_total 18446744073709551615", "power_limit_mw 4294967295",
+                       "power_mw 4000000000")
+    child.open()
+    child.read()
+    (device,) = child.dump().devices
+    assert device.memory_total is None and not device.properties.get("unified_memory")
+    assert child.dump().values("gpu.power") == []
+
+
 def test_n14_missing_energy_counter_is_missing(start_nvml: Start) -> None:
     child = start_nvml("gpus 1", "ret nvmlDeviceGetTotalEnergyConsumption 3")
     child.open()
