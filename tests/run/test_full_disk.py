@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,7 +75,6 @@ def test_no_room_to_finish(tmp_path: Path) -> None:
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from types import SimpleNamespace
 from profiler.run.writer import RunWriter
 now = [0.0]
 writer = RunWriter.create(Path(sys.argv[1]), {}, clock=lambda: now[0])
