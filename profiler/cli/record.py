@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from profiler.cli import _recording
 from profiler.errors import TargetError, UsageError
 from profiler.record.options import Options, status_of
 
+MOST_STEPS, MOST_TRACED = 10**12, 1000
 _INTERPRETERS = {".py": "python", ".sh": "sh"}
 
 
@@ -58,10 +60,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _options(args: argparse.Namespace) -> Options:
     _recording.check_common(args)
-    for option, value in (("--steps", args.steps), ("--trace-steps", args.trace_steps)):
-        if value is not None and value < 1:
-            raise UsageError(f"{option} {value} is out of range", "It is 1 or more")
-    if args.trace_every is not None and not args.trace_every > 0:
+    for option, value, most in (("--steps", args.steps, MOST_STEPS),
+                                ("--trace-steps", args.trace_steps, MOST_TRACED)):
+        if value is not None and not 1 <= value <= most:
+            raise UsageError(f"{option} {value} is out of range", f"It is 1 to {most}")
+    if args.trace_every is not None and not 0 < args.trace_every < math.inf:
         raise UsageError(f"--trace-every {args.trace_every:g} is not a time", "Give seconds above 0")
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     workload: dict[str, Any] = {}
