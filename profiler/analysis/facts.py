@@ -92,7 +92,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
     state = steady(steps, spans, since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
-    lacks = _lacks(run, process, steps, state)
+    lacks = _lacks(run, process, every, steps, state)
     live = _live(run, device, _extent(steps.select(state.mask)))
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
@@ -133,7 +133,7 @@ def _extent(steps: Steps) -> tuple[int, int] | None:
     return (int(steps.t0_ns[0]), int(steps.t1_ns[-1])) if len(steps) else None
 
 
-def _lacks(run: Run, process: int | None, steps: Steps, state: Steady) -> str:
+def _lacks(run: Run, process: int | None, every: Steps, steps: Steps, state: Steady) -> str:
     if process is None:
         if run.meta.get("kind") == "monitor":
             return "the machine was watched, no command: only a recorded command has steps"
@@ -141,8 +141,8 @@ def _lacks(run: Run, process: int | None, steps: Steps, state: Steady) -> str:
         return absent[-1].rstrip(".") if absent else "no step was seen: the loop's process sent nothing"
     if not len(steps):
         return "no step ended in this time"
-    if state.kind == "evaluation":
-        return "the run has no training step, only evaluation"
+    if state.kind == "evaluation" and every.training.any():
+        return "no training step ended in this time, only evaluation"
     count = int(state.mask.sum())
     if count >= FEWEST:
         return ""

@@ -23,7 +23,7 @@ def check(facts: Facts) -> Outcome:
         return Outcome(ruled_out=f"{100 * share:.0f} % of the step, below 85 %")
     times = summary.device if facts.on_device and shares.measured else summary.stages
     source = "CUDA events" if times is summary.device else "probe"
-    evidence = [Evidence(stage, ms(times[stage]), "ms", source) for stage in WORK]
+    evidence = [Evidence(stage, ms(times[stage]), "ms", source) for stage in WORK if times[stage]]
     for metric, text, unit in (("gpu.util", "GPU utilization", "share"), ("gpu.power", "Power", "W"),
                                ("gpu.clock_sm", "SM clock", "MHz")):
         if metric in facts.live:
@@ -32,4 +32,4 @@ def check(facts: Facts) -> Outcome:
     return Outcome((Finding(
         NAME, f"{what} computes {100 * share:.0f} % of the step", "info", ms(shares.compute),
         evidence=tuple(evidence),
-        advice="Nothing waits. What is left is the arithmetic: precision, compilation, a larger batch."),))
+        advice="What is left is the arithmetic: precision, compilation, a larger batch."),))

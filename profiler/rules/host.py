@@ -9,6 +9,18 @@ from profiler.rules.base import Evidence, Finding, Outcome, ms
 NAME = "host_bound"
 TITLE = "Host work"
 WORTH = 0.05
+WORTH_ON_CPU = 0.15  # less may be the loss, zero_grad and the like: arithmetic too, of the same CPU
+
+
+def doubt(facts: Facts) -> str:
+    """Why what a CPU run does outside the stages cannot be called host work; "" when it can."""
+    summary, shares = facts.summary, facts.estimate
+    if summary is None or shares is None or facts.on_device:
+        return ""
+    if summary.stages["backward"] and not summary.stages["forward"]:
+        return ("no call of a model was seen, as where a compiled function holds it: "
+                "its forward is counted under other")
+    return "loss and zero_grad are in it" if shares.share("host") < WORTH_ON_CPU else ""
 
 
 def check(facts: Facts) -> Outcome:
@@ -18,6 +30,9 @@ def check(facts: Facts) -> Outcome:
         return Outcome(lacks=facts.lacks or "no steady step")
     if not shares.measured and "gpu.util" not in facts.live:
         return Outcome(lacks="neither device times nor GPU utilization: launching and waiting look alike")
+    if unclear := doubt(facts):
+        return Outcome(lacks=unclear) if shares.share("host") >= WORTH_ON_CPU else Outcome(
+            ruled_out=f"{ms(shares.host):.1f} of {ms(summary.step_ns):.1f} ms per step, {unclear}")
     if shares.share("host") < WORTH:
         return Outcome(ruled_out=f"{ms(shares.host):.1f} of {ms(summary.step_ns):.1f} ms per step")
     evidence = [Evidence("Host time outside all stages", ms(summary.stages["other"]), "ms")]

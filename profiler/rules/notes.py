@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profiler.analysis.facts import Facts
 from profiler.rules.base import plural
@@ -43,7 +43,9 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
     found: list[str] = []
     summary, steady = facts.summary, facts.steady
     if run.state == "partial":
-        found.append("The recording ended early: the figures are of what was kept")
+        found.append(_ended(run.meta.get("exit")))
+    if steady.kind == "evaluation" and summary is not None and not facts.lacks:
+        found.append("No step trains: the figures are of inference")
     if summary is not None:
         spread = summary.spread
         if summary.steady < 10:
@@ -63,6 +65,16 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
         found.append("No device times: how much of a wait the device's own work hides is not known")
     found += _losses(run, facts)
     return tuple(found)
+
+
+def _ended(told: Any) -> str:
+    """A command that failed is not a recording that broke off."""
+    match told:
+        case {"signal": str(name)}:
+            return f"The command was ended by {name}: the figures are of the steps before"
+        case {"code": int(code)} if code:
+            return f"The command ended with status {code}: the figures are of the steps before"
+    return "The recording ended early: the figures are of what was kept"
 
 
 def _losses(run: Run, facts: Facts) -> list[str]:

@@ -33,7 +33,8 @@ def check(facts: Facts) -> Outcome:
                   Evidence("Median", ms(spread.median), "ms"), Evidence("Mean", ms(spread.mean), "ms"),
                   Evidence("5 % take more than", ms(spread.p95), "ms")),
         advice="After a burst of batches workers are waited for: there the mean says more than the median. "
-               "Else look for other work on the machine."),))
+               "Else look for other work on the machine." if facts.workers else
+        "Batches may differ in size, or other programs share the machine."),))
 
 
 def _stalled(facts: Facts, summary: StepSummary, total: float) -> Finding:

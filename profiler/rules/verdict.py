@@ -11,6 +11,7 @@ from profiler.analysis.facts import Facts, gather
 from profiler.analysis.steps import step_processes, training_process
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from profiler.rules.base import Finding, rules
+from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
 from profiler.units import format_ms
@@ -66,8 +67,9 @@ class Diagnosis:
             "schema": 1, "source": self.source, "verdict": self.verdict, "also": list(self.decision.also),
             "confidence": self.decision.confidence, "reason": self.decision.reason, "headline": self.headline,
             "device": device(facts),
-            "steps": {"count": summary.steady if summary else 0, "total": int(facts.steps.counted.sum()),
-                      "rule": "probe", "kind": facts.steady.kind, "warm_up": facts.steady.warm_up,
+            "steps": {"count": summary.steady if summary else 0,
+                      "total": summary.total if summary else int(facts.steps.counted.sum()), "rule": "probe",
+                      "kind": facts.steady.kind, "warm_up": facts.steady.warm_up,
                       "left_out": dict(facts.steady.left_out)},
             "step_ms": step_ms(summary), "stages_ms": stages, "estimate_ms": estimate,
             "device_ms": {k: v / 1e6 for k, v in summary.device.items()} if summary else {},
@@ -128,22 +130,25 @@ def decide(facts: Facts) -> Decision:
     if not shares.measured and "gpu.util" not in facts.live:
         return Decision("unknown", reason="the loop runs on a GPU of which neither device times nor "
                                           "utilization are known: what the host waits for cannot be told")
-    gains = {name: shares.gain(name) for name in WORDS}
+    unclear = doubt(facts)
+    gains = {name: shares.gain(name) for name in WORDS if name != "host" or not unclear}
     first = max(gains, key=lambda name: gains[name])
-    large = [name for name in WORDS if shares.share(name) > LARGE]
+    large = [name for name in gains if shares.share(name) > LARGE]
     if gains[first] > GAIN:
-        near = [name for name in WORDS if gains[name] - 1 >= NEARLY * (gains[first] - 1)]
-        also = tuple(WORDS[name] for name in WORDS if name != first and (name in near or name in large))
+        near = [name for name in gains if gains[name] - 1 >= NEARLY * (gains[first] - 1)]
+        also = tuple(WORDS[name] for name in gains if name != first and (name in near or name in large))
         best = shares.step_ns / gains[first]
         reason = (f"{WITHOUT[first]} a step would take {format_ms(best)} at best, "
                   f"instead of {format_ms(shares.step_ns)}")
         return Decision(WORDS[first], also, _confidence(facts, gains[first] >= SURE), reason, gains[first])
     share = shares.share("compute")
+    rest = f"nothing {'that waits' if unclear else 'else'} would give more than 5 %"
     if share >= FULL:
-        reason = f"compute takes {100 * share:.0f} % of a step, and nothing else would give more than 5 %"
+        reason = f"compute takes {100 * share:.0f} % of a step, and {rest}"
         return Decision("compute_bound", (), _confidence(facts, True), reason, gains[first])
-    return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and "
-                                      "nothing else would give more than 5 %")
+    if shares.share("host") > LARGE and unclear:
+        return Decision("unknown", reason=unclear)
+    return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and {rest}")
 
 
 def _confidence(facts: Facts, clear: bool) -> str:

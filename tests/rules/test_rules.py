@@ -136,6 +136,13 @@ def test_stalls_name_the_stage(tmp_path):
     assert found.title == "4 steps stalled in other" and found.severity == "warning"
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_only_workers_explain_bursts(tmp_path, workers):
+    path = make_run(tmp_path / "a.stepscope", workers=workers,
+                    stages={**CPU_STAGES_MS, "forward": lambda k: 20.0 + 60 * (k % 2)})
+    assert ("workers" in finding("stalls", path).advice) == bool(workers)
+
+
 def test_throttling_is_told_with_its_reason(tmp_path):
     gpu = {"gpu.throttle": lambda k: 0x20 if 20 <= k < 40 else 0x1, "gpu.util": 0.9}
     told = {"steps": 200, "lag": {"data": 5.0}}

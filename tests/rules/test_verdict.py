@@ -120,10 +120,34 @@ def test_a_few_steps_give_a_range_and_low_confidence(path):
     assert any("range instead of percentiles" in note for note in found.notes)
 
 
-def test_only_evaluation_is_unknown_but_its_times_are_there(path):
+def test_a_run_that_never_trains_is_judged_as_inference(path):
     found = told(path, flags=lambda k: STEP_EVALUATION)
-    assert found.verdict == "unknown" and "evaluation" in found.decision.reason
+    assert found.verdict == "input_bound" and "No step trains: the figures are of inference" in found.notes
+    steps = found.to_json()["steps"]
+    assert steps["kind"] == "evaluation" and steps["total"] == 60 >= steps["count"]
+
+
+def test_the_evaluation_of_a_run_that_trains_carries_no_verdict(path):
+    with Run.open(make_run(path, steps=100, flags=lambda k: STEP_EVALUATION if k >= 50 else 0)) as run:
+        end = START_NS + 500 * MS + round(50.5 * sum(STAGE_MS.values()) * MS)
+        found = diagnose(run, end)
+    assert found.verdict == "unknown" and "only evaluation" in found.decision.reason
     assert found.to_json()["stages_ms"]["data"] == pytest.approx(STAGE_MS["data"])
+
+
+@pytest.mark.parametrize(("other", "verdict"),
+                         [(5.0, "compute_bound"), (8.5, "unknown"), (12.0, "host_bound")])
+def test_on_the_cpu_a_little_outside_the_stages_is_not_called_host_work(path, other, verdict):
+    stages = {"data": 0.5, "forward": 19.0, "backward": 28.0, "optimizer": 2.0, "other": other}
+    found = told(path, stages=stages)
+    assert found.verdict == verdict
+    assert any(f.rule == "host_bound" for f in found.findings) == (verdict == "host_bound")
+
+
+def test_a_forward_that_was_not_seen_is_not_called_host_work(path):
+    found = told(path, stages={"data": 1.0, "backward": 30.0, "optimizer": 3.0, "other": 20.0})
+    assert found.verdict == "unknown" and "no call of a model was seen" in found.decision.reason
+    assert "no call of a model was seen" in dict(found.lacks)["Host work"]
 
 
 def test_without_a_probe_the_cause_is_told(path):
@@ -165,3 +189,11 @@ def test_the_live_verdict_is_of_its_window(path):
 
 def test_a_run_whose_recorder_died_says_so(path):
     assert any("ended early" in note for note in told(path, state="partial").notes)
+
+
+@pytest.mark.parametrize(("code", "signal", "said"), [
+    (3, None, "The command ended with status 3"), (139, "SIGSEGV", "The command was ended by SIGSEGV")])
+def test_a_command_that_failed_is_no_recording_that_broke_off(path, code, signal, said):
+    meta = {"exit": {"code": code, "signal": signal, "reason": "ended"}}
+    notes = told(path, state="partial", meta=meta).notes
+    assert any(note.startswith(said) for note in notes) and not any("ended early" in note for note in notes)
