@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
+from profiler.errors import one_line
+
 
 def plain(value: Any) -> Any:
     """`value` in the types JSON has: dataclasses become objects, NaN and infinities null."""
@@ -26,6 +28,16 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, bool)):
         return value
     return str(value)
+
+
+def shown(value: Any) -> Any:
+    """`plain`, its texts fit for a terminal: a run may come from anybody, and hold escape sequences."""
+    value = plain(value)
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {shown(key): shown(item) for key, item in value.items()}
+    return [shown(item) for item in value] if isinstance(value, list) else value
 
 
 def print_json(value: Any) -> None:

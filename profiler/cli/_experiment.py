@@ -131,7 +131,8 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         try:
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"the folder {keep} cannot be made: {error.strerror}") from error
+            raise UsageError(f"the folder {keep} cannot be made: {error.strerror}",
+                             "Name another one with --keep") from error
         yield keep.absolute()
         return
     folder = Path(tempfile.mkdtemp(prefix="stepscope-verify-"))

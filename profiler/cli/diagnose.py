@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from profiler.cli._common import plain, print_json, print_table
+from profiler.cli._common import print_json, print_table, shown
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import evidence_line, prediction, remedy, verdict_title
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(diagnosis.to_json())
     else:
-        print_diagnosis(plain(diagnosis.to_json()))
+        print_diagnosis(shown(diagnosis.to_json()))
         _next_step(args.run, diagnosis)
     return 0
 

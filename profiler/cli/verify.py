@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from profiler.cli._common import plain, print_json
+from profiler.cli._common import plain, print_json, shown
 from profiler.cli._experiment import experiment, print_experiment
 from profiler.errors import UsageError
 from profiler.experiments.plan import make_plan
@@ -23,7 +23,7 @@ from profiler.experiments.statistics import FEWEST
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 
-PAIRS = 5
+PAIRS, MOST_PAIRS, MOST_STEPS = 5, 1000, 1_000_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.pairs < FEWEST:
-        raise UsageError(f"--pairs {args.pairs} is out of range", f"Fewer than {FEWEST} carry no outcome")
-    if args.steps is not None and args.steps < 10:
-        raise UsageError(f"--steps {args.steps} is out of range", "It is 10 or more: warm-up does not count")
+    if not FEWEST <= args.pairs <= MOST_PAIRS:
+        raise UsageError(f"--pairs {args.pairs} is out of range",
+                         f"It is {FEWEST} to {MOST_PAIRS}: fewer carry no outcome")
+    if args.steps is not None and not 10 <= args.steps <= MOST_STEPS:
+        raise UsageError(f"--steps {args.steps} is out of range",
+                         f"It is 10 to {MOST_STEPS}: warm-up does not count")
     with Run.open(args.run) as opened:
         plan = make_plan(opened, diagnose(opened), args.finding, args.pairs, args.steps)
     result = experiment(args.run, plan, args.keep)
@@ -48,5 +50,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(told)
     else:
-        print_experiment(told)
+        print_experiment(shown(told))
     return 130 if result.interrupted else 0

@@ -1,6 +1,8 @@
 """`stepscope diagnose`, for people and for programs."""
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -50,3 +52,15 @@ def test_a_file_that_is_no_run(tmp_path, capsys):
     file.write_text("hello")
     assert main(["diagnose", str(file)]) == 2
     assert "notes.txt" in capsys.readouterr().err
+
+
+def test_a_hostile_run_cannot_write_to_the_terminal(run_file, capsys):
+    with contextlib.closing(sqlite3.connect(run_file)) as db:
+        (text,) = db.execute("SELECT properties FROM process WHERE properties LIKE '%train.py%'").fetchone()
+        text = text.replace("train.py", "train\\u001b[2J\\n\\u009b.py")
+        db.execute("UPDATE process SET properties = ?", (text,))
+        db.commit()
+    assert main(["diagnose", run_file]) == 0
+    text = capsys.readouterr().out
+    assert "at " in text and r"\x1b[2J\n\x9b.py" in text
+    assert all(c.isprintable() or c in "\n\u00a0" for c in text)

@@ -112,7 +112,8 @@ def test_death_of_verify_ends_the_children(tmp_path: Path) -> None:
     until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 15)
 
 
-@pytest.mark.parametrize("args", [["--pairs", "2"], ["--steps", "3"], ["9"], ["nothing"]])
+@pytest.mark.parametrize("args", [["--pairs", "2"], ["--pairs", "9" * 400], ["--steps", "3"],
+                                  ["--steps", "9" * 400], ["9"], ["nothing"]])
 def test_unusable_arguments(tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     path = make_run(tmp_path / "run.stepscope", meta={"command": [sys.executable], "cwd": str(tmp_path)})
     assert main(["verify", str(path), *args]) == 2
