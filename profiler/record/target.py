@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import TargetError
+from profiler.record.wake import readable
 
 RELAY = Path(__file__).with_name("pty_relay.py")
 STARTS_WITHIN_S = 20.0
@@ -115,7 +115,7 @@ class PtyTarget:
     def _first_message(self) -> dict[str, int]:
         assert self._status is not None
         while b"\n" not in self._lines:
-            if not select.select([self._status], [], [], STARTS_WITHIN_S)[0]:
+            if not readable([self._status], STARTS_WITHIN_S):
                 raise TargetError("the command's pseudo-terminal did not start in time")
             data = os.read(self._status, CHUNK)
             if not data:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -44,8 +45,7 @@ class Wake:
 
     def wait(self, until_ns: int, fds: Sequence[int] = ()) -> None:
         """Until `until_ns` of the monotonic clock, or something happens."""
-        timeout = max(0.0, (until_ns - time.monotonic_ns()) / 1e9)
-        ready, _, _ = select.select([self._read, *fds], [], [], timeout)
+        ready = readable([self._read, *fds], max(0.0, (until_ns - time.monotonic_ns()) / 1e9))
         if self._read in ready:
             with suppress(BlockingIOError):
                 while os.read(self._read, 1024):
@@ -65,3 +65,13 @@ class Wake:
 
     def _take(self, number: int, _frame: FrameType | None) -> None:
         self.signals.append(number)
+
+
+def readable(fds: Sequence[int], timeout_s: float) -> list[int]:
+    """Those of `fds` that have something to read, or have ended; waits so long for the first."""
+    if not hasattr(select, "poll"):
+        return select.select(fds, [], [], timeout_s)[0]
+    poll = select.poll()  # select takes no number above 1023, and we may inherit more than that
+    for fd in fds:
+        poll.register(fd, select.POLLIN)
+    return [fd for fd, _ in poll.poll(math.ceil(timeout_s * 1000))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shlex
 import stat
 import subprocess
@@ -142,3 +143,19 @@ def test_closed_streams_stay_closed_for_the_command(tmp_path: Path) -> None:
     assert done.returncode == 5
     with Run.open(tmp_path / "run.stepscope") as opened:
         assert opened.meta["exit"]["code"] == 5
+
+
+@pytest.mark.parametrize("mode", [(), ("--control",)])
+def test_more_inherited_descriptors_than_select_takes(tmp_path: Path, mode: tuple[str, ...]) -> None:
+    def inherit() -> None:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, most), most))
+        null = os.open(os.devnull, os.O_RDONLY)
+        for number in range(3, 1100):
+            if number != null:
+                os.dup2(null, number)
+
+    command = own_command("record", "-o", str(tmp_path / "run.stepscope"), *mode, "--", "sh", "-c", "exit 6")
+    with subprocess.Popen(command, env=environment(tmp_path), close_fds=False, preexec_fn=inherit,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.wait(60) == 6
