@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
@@ -188,6 +188,9 @@ class MainWindow(RunEvents):
             "copy_command": "launch" in self.screens,
         }.items():
             self.actions_by_name[name].setEnabled(enabled)
+        launch: Any = self.screens.get("launch")
+        if callable(show := getattr(launch, "show_recording", None)):
+            show(recording)
 
     def _restore_geometry(self) -> None:
         screens = [QGuiApplication.primaryScreen(), *QGuiApplication.screens()]

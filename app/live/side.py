@@ -89,8 +89,13 @@ def query(run: Run, live: Live) -> SideData:
         steps_planned=planned if isinstance(planned, int) and planned > 0 else None,
         throughput=summary.throughput if summary else None,
         gpu_absent="" if run.devices else _absent(run),
-        lacks="" if run.state == "recording" and not len(live.steps) else facts.lacks,
+        lacks="" if _waiting(run) and not len(live.steps) else facts.lacks,
     )
+
+
+def _waiting(run: Run) -> bool:
+    """Whether steps may still come: not to a machine that is only watched."""
+    return run.state == "recording" and run.meta.get("kind") != "monitor"
 
 
 def _absent(run: Run) -> str:

@@ -33,6 +33,7 @@ from profiler.units import format_bytes, format_time
 MODES = (("workload", "Workloads"), ("script", "My script"), ("watch", "Watch only"))
 FIRST = "input_starved"
 TRACE_EVERY_S = 30.0
+HELD = "A recording is running; stop it first"
 
 
 class LaunchPanel(QWidget):
@@ -49,6 +50,7 @@ class LaunchPanel(QWidget):
         self._settings = settings
         self._infos = workloads()
         self._runs: list[recents.Recent] = []
+        self._recording = False
         self.preflight = Preflight(parent=self)
         self._queries = Queries(self)
         self.modes = Segments(MODES, "workload")
@@ -211,14 +213,21 @@ class LaunchPanel(QWidget):
 
     def _refresh(self) -> None:
         reason = self.reason()
-        self.panes.run_button.setEnabled(not reason)
-        self.panes.run_button.setToolTip(reason)
-        self.panes.run_button.setAccessibleDescription(reason)
+        held = reason or (HELD if self._recording else "")
+        self.panes.run_button.setEnabled(not held)
+        self.panes.run_button.setToolTip(held)
+        self.panes.run_button.setAccessibleDescription(held)
         self.panes.command_text.show_text("" if reason else self.command_line())
         self.panes.copy_button.setEnabled(not reason)
         self.strip.show_script(self.script, self.mode == "script")
         self._show_estimate(reason)
         self.readiness_changed.emit(reason)
+
+    def show_recording(self, recording: bool) -> None:
+        """One at a time: while one is recorded, Run waits and says why."""
+        if recording != self._recording:
+            self._recording = recording
+            self._refresh()
 
     def _show_estimate(self, reason: str) -> None:
         """Time and size, from the last run like this one: nothing is estimated from nothing."""
@@ -228,10 +237,11 @@ class LaunchPanel(QWidget):
         for run in alike:
             sizes.setdefault(run.capture, run.size)
         self.capture.show_sizes(sizes)
-        last = alike[0] if alike and not reason else None
+        last = alike[0] if alike and not reason and not self._recording else None
         size = sizes.get(self.capture.level()) if last else None
         self.panes.estimate.show_text(
-            reason or (f"{format_time(last.seconds * 1e9)} the last time" if last else "")
+            reason or (HELD if self._recording else "")
+            or (f"{format_time(last.seconds * 1e9)} the last time" if last else "")
         )
         self.panes.size_text.setText(f"run file {format_bytes(size)}" if size else "")
         restyle(self.panes.estimate, tone="err" if reason else "t2")

@@ -278,3 +278,15 @@ def test_a_narrow_window_folds_the_right_pane(window: MainWindow, launch: Any, q
     window.resize(1600, 900)
     qtbot.waitUntil(lambda: not launch.panes.tab_strip.isVisible())
     assert launch.checks.isVisible() and launch.workload.isVisible() and launch.panes.run_button.isVisible()
+
+
+def test_run_waits_while_something_is_recorded(
+    window: MainWindow, launch: Any, qtbot: QtBot, tmp_path: Path
+) -> None:
+    button = launch.panes.run_button
+    assert button.isEnabled() and window.recorder is not None
+    command = (sys.executable, "-c", "import time; time.sleep(60)")
+    window._launch(LaunchSpec(command=command, output=tmp_path / "r.stepscope"))
+    assert not button.isEnabled() and "recording" in button.toolTip()
+    window.recorder.stop()
+    qtbot.waitUntil(button.isEnabled, timeout=15_000)
