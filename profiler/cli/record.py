@@ -26,6 +26,7 @@ from profiler.errors import TargetError, UsageError
 from profiler.record.options import Options, status_of
 
 MOST_STEPS, MOST_TRACED = 10**12, 1000
+_LAUNCHERS = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
 _INTERPRETERS = {".py": "python", ".sh": "sh"}
 
 
@@ -130,12 +131,14 @@ def _by_interpreter(name: str) -> str:
 
 
 def _name(command: Sequence[str]) -> str:
-    """What to call a run: the script, the module after -m, else the program."""
+    """What to call a run: the script, the module after -m (a launcher's script), else the program."""
     program, *rest = command
     if Path(program).name.startswith(("python", "torchrun", "accelerate", "uv")):
         for before, word in zip(["", *rest], rest, strict=False):
-            if before == "-m" or (not word.startswith("-") and word.endswith(".py")):
-                return Path(word).stem if word.endswith(".py") else word
+            if before == "-m" and word not in _LAUNCHERS:
+                return word
+            if not word.startswith("-") and word.endswith(".py"):
+                return Path(word).stem
     return Path(program).name
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profiler.analysis.series import gaps
-from profiler.rules.words import format_plain, listed, pairs, setting
+from profiler.rules.words import failure, format_plain, listed, pairs, setting
 from profiler.units import (
     clock,
     format_bytes,
@@ -34,7 +34,8 @@ def heading(run: Run) -> dict[str, str]:
     """Name of the run, when it was recorded, and how long it took."""
     start = run.start_ns
     local = datetime.datetime.fromtimestamp(start / 1e9).astimezone()
-    state = {"partial": "ended early", "recording": "still recording"}.get(run.state, "")
+    broken = failure(run.meta.get("exit")) or "ended early"
+    state = {"partial": broken, "recording": "still recording"}.get(run.state, "")
     return {"name": str(run.meta.get("name") or run.path.stem), "state": state,
             "when": local.strftime("%Y-%m-%d %H:%M:%S %Z") if start else "",
             "duration": format_time(max(0, run.end_ns - start)) if start else "",

@@ -99,4 +99,6 @@ def _advice(facts: Facts, model: LoaderModel | None) -> str:
     if not model.candidates():
         return (f"{plural(facts.workers, 'worker')} on {plural(model.cores, 'core')} are as many as help: "
                 "make a batch cheaper (smaller files, a cache of decoded samples, faster storage).")
+    if (best := model.best()) is not None and model.speedup(best)[1] < GAIN:
+        return f"More workers would give less than {100 * (GAIN - 1):.0f} %; a cheaper batch is what is left."
     return "More workers would not help, the cores are busy: make a batch cheaper to produce."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from profiler.analysis.facts import Facts
 from profiler.rules.base import plural
+from profiler.rules.words import failure
 from profiler.units import format_count, format_ms, format_time, ms_decimals
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
     found: list[str] = []
     summary, steady = facts.summary, facts.steady
     if run.state == "partial":
-        found.append(_ended(run.meta.get("exit")))
+        how = failure(run.meta.get("exit"))
+        found.append(f"The command {how}: the figures are of the steps before" if how else
+                     "The recording ended early: the figures are of what was kept")
     if steady.kind == "evaluation" and summary is not None and not facts.lacks:
         found.append("No step trains: the figures are of inference")
     if summary is not None:
@@ -65,16 +68,6 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
         found.append("No device times: how much of a wait the device's own work hides is not known")
     found += _losses(run, facts)
     return tuple(found)
-
-
-def _ended(told: Any) -> str:
-    """A command that failed is not a recording that broke off."""
-    match told:
-        case {"signal": str(name)}:
-            return f"The command was ended by {name}: the figures are of the steps before"
-        case {"code": int(code)} if code:
-            return f"The command ended with status {code}: the figures are of the steps before"
-    return "The recording ended early: the figures are of what was kept"
 
 
 def _losses(run: Run, facts: Facts) -> list[str]:

@@ -82,6 +82,16 @@ def prediction(told: Mapping[str, Any] | None) -> str:
     return format_prediction(told["low"], told["high"])
 
 
+def failure(told: Any) -> str:
+    """How a command that failed ended, from the run's `exit`: "was ended by SIGSEGV"; "" when it did not."""
+    match told:
+        case {"signal": str(name)}:
+            return f"was ended by {name}"
+        case {"code": int(code)} if code:
+            return f"ended with status {code}"
+    return ""
+
+
 def pairs(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     """Names and values for a two-column list; what is missing is left out."""
     return [(str(key), setting(value)) for key, value in (values or {}).items() if value not in (None, "")]

@@ -134,6 +134,12 @@ def test_an_empty_run_says_so(tmp_path: Path) -> None:
     assert "no step was seen" in seen.words
 
 
+def test_a_command_that_failed_is_said_at_the_top(tmp_path: Path) -> None:
+    failed = {"exit": {"code": 3, "signal": None, "reason": "ended"}, "overhead": {"cpu_share": 0.01}}
+    _, seen = page(make_run(tmp_path / "run.stepscope", state="partial", meta=failed))
+    assert "ended with status 3" in seen.words and "ended early" not in seen.words
+
+
 def test_missing_gpu_has_its_reason_and_no_figure(tmp_path: Path) -> None:
     _, seen = page(make_run(tmp_path / "run.stepscope"))
     assert "no NVML library" in seen.words

@@ -84,6 +84,13 @@ def test_workers_are_no_remedy_where_compute_fills_the_cores(tmp_path):
     assert found.remedy is None and "cores are busy" in found.advice
 
 
+def test_a_short_wait_does_not_call_idle_cores_busy(tmp_path):
+    path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 2.2}, data_cpu=0.6, cores=8,
+                    host={"target.cpu": 1.0, "host.cpu": 0.2})
+    found = finding("input_bound", path)
+    assert found.remedy is None and "less than 5 %" in found.advice
+
+
 def test_a_machine_that_others_use_is_counter_evidence(tmp_path):
     path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 200.0}, data_cpu=2.0, cores=4,
                     host={"target.cpu": 1.0, "host.cpu": 0.95})
