@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -66,6 +67,7 @@ class Recorder:
         self._output = Output(writer)
         self._spool = spool
         self._life = Life(options, writer, clock, spool)
+        self._threads: list[SourceThread] = []
         self._wake = Wake()
         self._control = Control(self._wake.wake) if options.control else None
 
@@ -74,6 +76,10 @@ class Recorder:
             self._begin()
             self._loop()
             return self._end()
+        except Exception as error:
+            if not self.begun:
+                raise
+            return self._go_on_without(error)
         finally:
             self._wake.close()
             self._life.close()
@@ -218,6 +224,35 @@ class Recorder:
         if failed is None and self._writer.failed != "closed":
             failed = self._writer.failed
         outcome = outcome.with_failure(failed)
+        if self._control is not None:
+            self._control.tell("finished", run=str(outcome.output), state=outcome.state,
+                               exit=outcome.exit_meta())
+        return outcome
+
+    def _go_on_without(self, error: Exception) -> Outcome:
+        """The recorder itself has failed: the run keeps what it had, the command its life and its status."""
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        self._notify(f"the recording has stopped, the command goes on: {text}")
+        if self._control is not None:
+            self._control.tell("error", message=f"the recording has stopped: {text}")
+        with suppress(Exception):
+            self._writer.commit()
+        self._writer.close()
+        for thread in self._threads:
+            thread.stop()
+        if self._life.target is None:
+            self._life.stop("ended")
+        while not self._life.over:
+            time.sleep(TURN_NS / 1e9)
+            self._take_signals()
+            self._take_commands()
+            self._life.check()
+            if self._life.target is not None:
+                self._life.target.read_output()
+        duration = (time.monotonic_ns() - self._clock.start_monotonic_ns) / 1e9
+        outcome = Outcome(self._options.output, "partial", self._life.reason or "ended", self._life.code,
+                          0, duration, self._life.tree.pid, text)
         if self._control is not None:
             self._control.tell("finished", run=str(outcome.output), state=outcome.state,
                                exit=outcome.exit_meta())

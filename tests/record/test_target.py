@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.paths import own_command
+from profiler.paths import HOME, own_command
 from tests.record.running import PYTHON, environment, opened, record, recording, running, script, wait_for
 from tests.waiting import until
 
@@ -241,3 +241,34 @@ def test_a_stand_in_driver_library_stays_out_of_the_target(tmp_path: Path) -> No
     env = environment(tmp_path, LD_LIBRARY_PATH="/fake:/real", STEPSCOPE_TEST_LIBRARY_DIR="/fake")
     code = "import os; print(os.environ['LD_LIBRARY_PATH'])"
     assert record(tmp_path, "--", PYTHON, "-c", code, env=env).stdout == b"/real\n"
+
+
+SABOTAGED = """
+import sys
+from profiler.cli import main
+from profiler.record import recorder
+def broken(*args):
+    raise ValueError("sabotaged")
+places = {"loop": (recorder.Recorder, "_each_second"), "begin": (recorder.SourceThread, "start")}
+setattr(*places[sys.argv[1]], broken)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("place", ["loop", "begin"])
+@pytest.mark.parametrize("mode", [(), ("--control",)])
+def test_a_failure_of_the_recorder_is_not_the_targets(tmp_path: Path, place: str,
+                                                      mode: tuple[str, ...]) -> None:
+    command = ["sh", "-c", "sleep 0.5; echo finished > out; exit 6"]
+    argv = ["record", "-o", str(tmp_path / "run.stepscope"), *mode, "--", *command]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([PYTHON, "-c", SABOTAGED, place, *argv], cwd=tmp_path,
+                          env=environment(tmp_path, PYTHONPATH=str(HOME)), **pipes) as process:
+        assert process.stderr is not None
+        told = process.stderr.read().decode()
+        assert process.wait(30) == 6, told
+    assert (tmp_path / "out").read_text() == "finished\n"
+    assert "the command goes on: ValueError: sabotaged" in told and "Traceback" not in told
+    with opened(tmp_path) as run:
+        assert run.state == "partial"
+    assert list((tmp_path / "tmp").iterdir()) == []
