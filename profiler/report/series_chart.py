@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 900.0, 84.0
 POINTS = 360
+LEAST = {"MB/s": 0.1}  # by unit, where an axis from 0 ends at least: a few bytes are no mountain
 GAP = 3.0  # times the usual distance of samples
 
 
@@ -73,7 +74,7 @@ def _range(chart: Chart, drawn: Sequence[tuple[Line, Series]]) -> tuple[float, f
         high = max(high, chart.top)
         return 0.0, high
     if chart.zero or low <= 0:
-        return 0.0, top_of(high)
+        return 0.0, top_of(max(high, LEAST.get(chart.unit, 0.0)))
     pad = max(0.1 * (high - low), 0.02 * high)  # a clock need not start at zero
     return max(0.0, low - pad), high + pad
 

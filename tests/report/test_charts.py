@@ -90,3 +90,11 @@ def test_no_sample_no_chart(tmp_path: Path) -> None:
     with Run.open(make_run(tmp_path / "run.stepscope", steps=0)) as run:
         assert charts(run) == []
     assert ratio_chart({"ratio": None}) == ""
+
+
+@pytest.mark.parametrize(("rate", "top"), [(40.0, "0.10"), (40e6, "40")])
+def test_a_few_bytes_fill_no_axis(tmp_path: Path, rate: float, top: str) -> None:
+    path = make_run(tmp_path / "run.stepscope", host={"host.net_recv": rate})
+    with Run.open(path) as run:
+        picture = next(draw(run, chart) for chart in charts(run) if chart.title == "Network")
+    assert f">{top} MB/s<" in picture.replace("\u00a0", " ") and "0.0000" not in picture
