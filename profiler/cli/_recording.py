@@ -9,6 +9,8 @@ import json
 import math
 import os
 import re
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +137,8 @@ def tell(options: Options, outcome: Outcome) -> None:
         note(f"the command goes on without being recorded; the run so far: {outcome.output}")
     else:
         note(f"run file: {outcome.output}")
+        if outcome.steps and not options.control and sys.stderr is not None and sys.stderr.isatty():
+            note(f"what holds it back: stepscope diagnose {shlex.quote(str(outcome.output))}")
     if options.json_result:
         try:
             print(json.dumps(summary(outcome), allow_nan=False), flush=True)
