@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
@@ -30,10 +31,18 @@ def run(files: Sequence[str] = (), tour: bool = False) -> int:
     theme.apply(app, settings.theme)
     window = MainWindow(settings)
     window.show()
+    window.filled.connect(partial(_listen, app))
     if files:
         window.open_later(files[0])
     if tour:
         window.filled.connect(lambda: QTimer.singleShot(0, window.start_tour))
     status = app.exec()
+    window.hide()
     window.shut_down()
     return status
+
+
+def _listen(app: QApplication) -> None:
+    from app.interrupts import quit_on_signals  # after the first paint
+
+    quit_on_signals(app)

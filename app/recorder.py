@@ -181,7 +181,7 @@ class Recorder(QObject):
             self._error = f"the recorder cannot be started: {self._process.errorString()}"
             self._on_finished(-1)
 
-    def _on_finished(self, code: int, *_: Any) -> None:
+    def _on_finished(self, code: int, status: QProcess.ExitStatus = QProcess.ExitStatus.NormalExit) -> None:
         process = self._process
         if process is None:
             return
@@ -196,6 +196,8 @@ class Recorder(QObject):
         if self._end is not None or (stopped and self.run_path is not None):
             self.finished.emit(self.run_path, dict(self._end or {}))
             return
-        reason = self._error or f"the recorder ended with status {code}"
+        killed = status is QProcess.ExitStatus.CrashExit
+        how = f"was killed by signal {code}" if killed else f"ended with status {code}"
+        reason = self._error or f"the recorder {how}"
         tail = self.stderr_tail()
         self.failed.emit(f"{reason}\n{tail}" if tail and tail not in reason else reason)

@@ -127,8 +127,9 @@ def test_a_killed_recorder_leaves_a_partial_run(recorder: Recorder, qtbot: QtBot
     path = recorder.run_path
     assert path is not None and recorder._process is not None
     children = psutil.Process().children(recursive=True)
-    with qtbot.waitSignal(recorder.failed, timeout=LONG):
+    with qtbot.waitSignal(recorder.failed, timeout=LONG) as failed:
         os.kill(recorder._process.processId(), signal.SIGKILL)
+    assert failed.args[0].startswith("the recorder was killed by signal 9")
     with Run.open(path) as run:
         assert run.state == "partial"
     for child in children:  # a user's command goes on unharmed; here it is ours to end
