@@ -17,7 +17,8 @@ class Screen(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("stream", "steps", "lines"), [(Screen(), 5, 2), (Screen(), 0, 1), (io.StringIO(), 5, 1)])
+@pytest.mark.parametrize(("stream", "steps", "lines"),
+                         [(Screen(), 5, 2), (Screen(), 0, 1), (io.StringIO(), 5, 1)])
 def test_the_next_command_is_named_to_a_person_where_steps_were_seen(
     stream: io.StringIO, steps: int, lines: int, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
