@@ -117,7 +117,7 @@ class SpoolSource:
         t_ns = clock.now_ns()
         if process.pid not in self._dropped_stored:
             sink.event(t_ns, "records_dropped", "warning",
-                       f"Process {process.pid} dropped {process.dropped} records that were not read in time",
+                       f"Process {process.pid} dropped {process.dropped} records: the spool had no room",
                        process=process.process, data={"records": process.dropped})
         self._dropped_stored[process.pid] = process.dropped
         sink.sample(sink.track("recorder.dropped", process=process.process), t_ns, process.dropped)

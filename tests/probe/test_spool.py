@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -54,3 +55,30 @@ def test_the_file_is_out_of_the_way(spool: Any) -> None:
     spool.write('["y"]\n')  # somebody closed it: given up, not told
     assert spool.dead
     spool.write('["z"]\n')
+
+
+def test_a_full_disk_is_waited_for_and_what_it_cost_is_told(spool: Any, tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorder deletes what it has read only once another segment follows: that makes room again."""
+    room = [30]
+
+    def limited(fd: int, data: bytes, write: Any = os.write) -> int:
+        done = min(room[0], len(data))
+        if not done:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        room[0] -= done
+        return int(write(fd, data[:done]))
+
+    monkeypatch.setattr("_stepscope_probe.spool.os.write", limited)
+    for i in range(6):  # 12 bytes each: two and a half fit
+        spool.write(f'["x",{i},"0"]\n')
+    assert not spool.dead and spool.dropped == 4
+    room[0] = 1000
+    for path in tmp_path.iterdir():  # as the recorder does
+        path.unlink()
+    spool.write('["x",6,"0"]\n')
+    spool.write('["x",7,"0"]\n')
+    (last,) = tmp_path.iterdir()
+    assert [json.loads(line) for line in last.read_text().splitlines()] == [
+        ["dropped", 4], ["x", 6, "0"], ["x", 7, "0"]]
+    assert spool.dropped == 0

@@ -1,11 +1,13 @@
 """The spool: JSON lines in files of one process, in segments that the recorder deletes once read."""
 
+import errno
 import os
 import time
 
 SEGMENT_BYTES = 8 << 20
 SEGMENTS = 4  # unread ones; beyond that records are dropped and counted
 _RECHECK_NS = 500_000_000
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # room may come back
 
 
 class Spool:
@@ -26,20 +28,36 @@ class Spool:
 
     def write(self, text):
         """Append records: whole lines that end with a line break."""
+        told = 0
         if self.fd < 0 or self._size >= SEGMENT_BYTES:
             if not self._next():
                 self.dropped += text.count("\n")
                 return
-            if self.dropped:
-                text = '["dropped",%d]\n' % self.dropped + text
-                self.dropped = 0
+            told = self.dropped
+            if told:
+                text = '["dropped",%d]\n' % told + text
         data = text.encode("utf-8", "replace")
         try:
-            os.write(self.fd, data)
-        except OSError:
-            self.give_up()
-            return
-        self._size += len(data)
+            done = os.write(self.fd, data)
+        except OSError as error:
+            if error.errno not in _FULL:
+                self.give_up()
+                return
+            done = 0
+        self._size += done
+        if done < len(data):
+            self._lost(data, done, told)
+        elif told:
+            self.dropped -= told
+
+    def _lost(self, data, done, told):
+        """There is no room. A new segment follows, so that the recorder deletes what it has read."""
+        kept = data.count(b"\n", 0, done)
+        self.dropped += data.count(b"\n") - kept
+        if told:  # the first line tells of those dropped before, and is none of them
+            self.dropped -= told if kept else 1
+        self._size = SEGMENT_BYTES
+        self._full_until = 0
 
     def _next(self):
         """Begin a segment. False while the recorder lags behind."""
@@ -53,8 +71,11 @@ class Spool:
         self._close()
         try:
             self.fd = self._create()
-        except OSError:
-            self.give_up()
+        except OSError as error:
+            if error.errno in _FULL:
+                self._full_until = now + _RECHECK_NS
+            else:
+                self.give_up()
             return False
         self._size = 0
         return True
