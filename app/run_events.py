@@ -80,7 +80,8 @@ class RunEvents(Commands):
     def _show_facts(self, facts: RunFacts) -> None:
         from app.run_facts import texts
 
-        self.status.show_facts(device_icon="gpu" if facts.devices else "", **texts(facts))
+        self.status.show_facts(device_icon="gpu" if facts.devices else "cpu" if facts.host else "",
+                               **texts(facts))
 
     def _on_opened(self, path: Path) -> None:
         self.setWindowFilePath(str(path))

@@ -19,6 +19,7 @@ class RunFacts:
     dropped: int
     size: int  # bytes, with what the database has not merged yet
     recording: bool
+    host: str = ""  # of a run without a GPU
 
 
 def read_facts(run: Run) -> RunFacts:
@@ -31,7 +32,19 @@ def read_facts(run: Run) -> RunFacts:
     lost = [sample[1] for track in run.find("recorder.dropped") if (sample := run.latest(track.id))]
     parts = (run.path, run.path.with_name(run.path.name + "-wal"))
     size = sum(_size(part) for part in parts)
-    return RunFacts(tuple(run.devices), overhead, int(sum(lost)), size, run.state == "recording")
+    return RunFacts(tuple(run.devices), overhead, int(sum(lost)), size, run.state == "recording", _host(run))
+
+
+def _host(run: Run) -> str:
+    gpu = run.meta.get("gpu")
+    if run.devices or not isinstance(gpu, dict) or gpu.get("state") != "absent":
+        return ""
+    machine = run.meta.get("machine")
+    machine = machine if isinstance(machine, dict) else {}
+    cores, memory = machine.get("cores"), machine.get("memory_bytes")
+    said = [f"{cores} core{'' if cores == 1 else 's'}"] if isinstance(cores, int) else []
+    said += [format_gib(memory)] if isinstance(memory, int) else []
+    return ", ".join([*said, "no GPU"])
 
 
 def _size(path: Path) -> int:
@@ -53,4 +66,6 @@ def texts(facts: RunFacts) -> dict[str, str]:
         memory = f", {format_gib(first.memory_total)}" if first.memory_total else ""
         more = f" and {len(facts.devices) - 1} more" if len(facts.devices) > 1 else ""
         found["device"] = f"{first.name}{memory}{more}"
+    elif facts.host:
+        found["device"] = facts.host
     return found

@@ -16,7 +16,7 @@ from app import recents
 from app.main_window import MainWindow
 from app.run_facts import read_facts, texts
 from profiler.run.reader import Run
-from tests.app.story import baseline
+from tests.app.story import baseline, without_gpu
 from tests.app.windows import open_window
 from tests.runs import make_run
 
@@ -66,6 +66,11 @@ def test_the_facts_of_a_run(run_file: Path) -> None:
     assert found["dropped"] == "0 records dropped"
     assert found["run_file"].startswith("run file ")
     assert found["device"]
+
+
+def test_a_run_without_a_gpu_names_its_machine(tmp_path: Path) -> None:
+    with Run.open(without_gpu(tmp_path / "r.stepscope", until=6.0).finish(6.0)) as run:
+        assert texts(read_facts(run))["device"] == "2 cores, 7.7\u00a0GiB, no GPU"
 
 
 def test_an_opened_run_is_in_the_status_bar_and_among_the_recent(
