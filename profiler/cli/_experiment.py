@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import signal
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, print_table
-from profiler.errors import RunError, UsageError
+from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, Pair, Result, verify
@@ -33,6 +34,8 @@ STAGE_NAMES = {"data": "data wait"}
 def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     """Run `plan`, telling on stderr how far it is, and keep the result in the run file at `path`."""
     _tell(budget(plan))
+    if plan.workload is None:  # a run may come from somebody else: what it starts is said first
+        _tell(one_line(f"It starts {shlex.join(plan.command)} in {plan.cwd}"))
     with _folder(keep) as folder, _terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:

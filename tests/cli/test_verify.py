@@ -45,6 +45,7 @@ def test_runs_pairs_prints_and_stores(tmp_path: Path) -> None:
     assert len(told["pairs"]) == 3
     assert stored(path) == [told]
     assert done.stderr.count("pair ") >= 3 and "about" in done.stderr.splitlines()[0]
+    assert done.stderr.splitlines()[1].startswith("It starts ") and str(tmp_path) in done.stderr
     assert list((tmp_path / "tmp").iterdir()) == []  # the children's run files are gone
 
 
@@ -78,7 +79,7 @@ def test_a_program_that_fails_now(tmp_path: Path) -> None:
     recorded(tmp_path)
     done = verify(tmp_path, STATUS="3", STEPS="2")
     assert done.returncode == 2
-    assert "status 3" in done.stderr and len(done.stderr.strip().splitlines()) == 2
+    assert "status 3" in done.stderr and len(done.stderr.strip().splitlines()) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
