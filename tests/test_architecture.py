@@ -18,7 +18,7 @@ EVERYTHING = [*SOURCES, ROOT / "stepscope.py", *sorted((ROOT / "tests").rglob("*
 # Who may be imported at all, outside the standard library.
 OUTSIDE = {
     "app": {"PySide6", "pyqtgraph", "numpy"},
-    "profiler": {"numpy", "msgspec", "jinja2", "psutil", "pynvml", "scipy"},
+    "profiler": {"numpy", "jinja2", "psutil", "pynvml"},
     "workloads": {"torch", "torchvision", "PIL", "numpy"},
 }
 # Which of our own folders each may import.
