@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,3 +96,17 @@ def run(tmp_path: Path, *args: str, probe: bool = True, env: dict[str, str] | No
                           input=stdin.encode(), capture_output=True, timeout=timeout, check=False)
     # decoded by hand: a carriage return stays one
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode(), spool, read(spool))
+
+
+def together(*runs: Callable[[], Ran]) -> list[Ran]:
+    """Several runs side by side, two at a time: most of each is the import of torch."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda one: one(), runs))
+
+
+def with_and_without(tmp_path: Path, *args: str, env: dict[str, str] | None = None,
+                     stdin: str = "") -> tuple[Ran, Ran]:
+    """A run under the probe, and the same without it."""
+    ran, bare = together(lambda: run(tmp_path / "with", *args, env=env, stdin=stdin),
+                         lambda: run(tmp_path / "without", *args, probe=False, stdin=stdin))
+    return ran, bare

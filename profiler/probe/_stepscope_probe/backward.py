@@ -7,6 +7,7 @@ tensors meets nothing of ours.
 import torch
 
 from .hook import Hook, hide_frames
+from .tape import BACKWARD
 
 
 class BackwardHook(Hook):
@@ -14,6 +15,7 @@ class BackwardHook(Hook):
 
     def install(self):
         hook, loop = self, self.loop
+        tape = loop.tape
         probe, active = self.probe, _active_compilation()
         if hasattr(torch.autograd, "_engine_run_backward"):
             name = "_engine_run_backward"
@@ -26,7 +28,7 @@ class BackwardHook(Hook):
                 depth = None
                 try:
                     if not probe.compiles or active() is None:
-                        depth = loop.backward_enter()
+                        depth = tape.enter(BACKWARD) or loop.backward_enter()
                         if not hook.sited:
                             hook.site()
                 except Exception as error:
@@ -51,7 +53,7 @@ class BackwardHook(Hook):
 
     def leave(self, depth):
         try:
-            self.loop.pop(depth)
+            self.loop.tape.leave(depth)
         except Exception as error:
             self.fail(error)
 

@@ -10,6 +10,7 @@ import weakref
 import torch
 
 from .hook import Hook, dynamo_compiles, hide_frames
+from .tape import FORWARD, INFERENCE
 
 _STEPS = 2  # steps of discovery
 _PATIENCE = 16  # steps at most, while backward runs but no optimizer has stepped
@@ -51,6 +52,7 @@ class ForwardHook(Hook):
 
     def _seek(self):
         if self._rounds < _ROUNDS and not self.seeking and not self.failed:
+            self.loop.tape.stop()
             self._rounds += 1
             self._steps = 0
             self._candidates = {}
@@ -160,7 +162,7 @@ class ForwardHook(Hook):
                 self._wrap(type(module))
 
     def _wrap(self, cls):
-        hook, loop = self, self.loop
+        hook, loop, tape = self, self.loop, self.loop.tape
         original = cls.__call__
         is_compiling = dynamo_compiles
         is_grad_enabled = torch.is_grad_enabled
@@ -173,7 +175,8 @@ class ForwardHook(Hook):
                 seek = hook.seeking and hook.outermost()
             else:
                 try:
-                    depth = loop.forward_enter(self.training or is_grad_enabled())
+                    trains = self.training or is_grad_enabled()
+                    depth = tape.enter(FORWARD if trains else INFERENCE) or loop.forward_enter(trains)
                 except Exception as error:
                     hook.fail(error)
             try:
@@ -191,7 +194,7 @@ class ForwardHook(Hook):
     def exit(self, depth):
         if depth is not None:
             try:
-                self.loop.pop(depth)
+                self.loop.tape.leave(depth)
             except Exception as error:
                 self.fail(error)
 

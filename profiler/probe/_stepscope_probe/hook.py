@@ -64,6 +64,7 @@ class Hook:
         if not self.failed and not self.on:
             self.on = True
             try:
+                self.loop.tape.stop()
                 self.install()
             except Exception as error:
                 self.fail(error)
@@ -71,6 +72,7 @@ class Hook:
     def disable(self):
         self.on = False
         try:
+            self.loop.tape.stop()
             self.remove()
         except Exception as error:
             self.fail(error)

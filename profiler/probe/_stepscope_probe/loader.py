@@ -8,6 +8,7 @@ import torch
 from .hook import Hook, hide_frames
 from .phases import Loader
 from .sites import user_site
+from .tape import NOTED
 
 
 class LoaderHook(Hook):
@@ -22,6 +23,7 @@ class LoaderHook(Hook):
         from torch.utils.data import dataloader
 
         hook, loop = self, self.loop
+        tape = loop.tape
         original = dataloader._BaseDataLoaderIter.__next__
 
         def __next__(self):
@@ -31,7 +33,8 @@ class LoaderHook(Hook):
                     sampler, loader = hook.last
                     if sampler() is not self._index_sampler:
                         loader = hook.loader(self)
-                    depth = loop.fetch_enter(loader, self._num_yielded == 0)
+                    first = self._num_yielded == 0
+                    depth = tape.fetch(loader, first) or loop.fetch_enter(loader, first)
             except Exception as error:
                 hook.fail(error)
             try:
@@ -50,12 +53,19 @@ class LoaderHook(Hook):
         self.patch(dataloader._BaseDataLoaderIter, "__next__", __next__)
 
     def exit(self, depth, loader, batch, raised, stopped):
-        loop = self.loop
+        loop, tape = self.loop, self.loop.tape
         try:
+            if depth == NOTED and not raised and tape.fetched(samples(batch)):
+                return
+            depth = tape.depth(depth)
+            if depth is None:
+                return
             if raised and not stopped:
                 loop.pop(depth)
             else:
                 loop.fetch_exit(depth, loader, 0 if stopped else samples(batch), stopped)
+                if not stopped and self.probe.steady():
+                    tape.start(loader)
             if loader.told != loader.train:
                 self.tell(loader)
         except Exception as error:
@@ -126,7 +136,7 @@ def _int(value):
 def samples(batch, depth=3):
     """Length of the first dimension of the first tensor in a batch, 0 when there is none."""
     if type(batch) is list and batch and type(batch[0]) is torch.Tensor and batch[0].dim():
-        return len(batch[0])
+        return batch[0].shape[0]
     shape = getattr(batch, "shape", None)
     if shape is not None:
         try:

@@ -9,8 +9,9 @@ import threading
 import time
 from _thread import get_ident
 
-from .phases import EPOCH_FIRST, EVALUATION, PARTIAL, Phases
+from .phases import EPOCH_FIRST, EVALUATION, PARTIAL, Phases, used
 from .stages import BACKWARD, DATA, FORWARD, H2D, OPTIMIZER, OTHER, Stages
+from .tape import Tape
 
 NEVER = 1 << 63  # ns
 _AHEAD = 256  # fetches ahead of the first forward beyond which it is a pass over the data, not prefetching
@@ -22,12 +23,14 @@ class Loop(Stages):
     __slots__ = ("_data_cpu0", "_other_at_arrival", "after_backward", "arrival", "background", "backwards",
                  "between", "between_at", "blind", "confirmed", "cpu0", "cycles", "data_cpu", "fetched",
                  "flags", "forwards", "index", "loaders", "open", "optimizer_calls", "phases", "sink",
-                 "step_flags", "t0", "tail", "thread", "thread_clock", "unsure", "used", "without_loader")
+                 "step_flags", "t0", "tail", "tape", "thread", "thread_clock", "unsure", "used",
+                 "without_loader")
 
     def __init__(self, sink, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
         Stages.__init__(self, clock)
         self.phases = Phases(sink)
         self.sink = sink
+        self.tape = Tape(self, clock, thread_clock)
         self.between = None  # called between two steps from that time on; true when it took time
         self.between_at = NEVER
         self.thread_clock = thread_clock
@@ -37,6 +40,7 @@ class Loop(Stages):
 
     def reset(self):
         """Forget everything: at the start, and in a forked child."""
+        self.tape.forget()
         self.thread = None
         self.confirmed = False  # whether the thread has run a model, not just a loader
         self.phases.reset()
@@ -62,6 +66,7 @@ class Loop(Stages):
         return True
 
     def _take_over(self, ident):
+        self.tape.stop()
         for loader in self.loaders:
             loader.background = True
             self.background = loader
@@ -80,18 +85,20 @@ class Loop(Stages):
             loader.background = True
             self.background = loader
             return None
+        return self.fetch_at(self.clock(), self.thread_clock(), loader, first)
+
+    def fetch_at(self, now, cpu, loader, first):
         if self.stage == DATA:
             return None
-        now = self.clock()
         if not self.open or self.used:
             if self.without_loader:
                 self._forget_trial()
-            now = self._boundary(now)
+            now = self._boundary(now, cpu)
             self._data_cpu0 = self.cpu0
         else:
             if self.tail or (first and loader in self.loaders):
-                self._begin(now, self.thread_clock())
-            self._data_cpu0 = self.thread_clock()
+                self._begin(now, cpu)
+            self._data_cpu0 = cpu
         self.without_loader = False
         if loader not in self.loaders:
             if first and not self.loaders:
@@ -104,8 +111,11 @@ class Loop(Stages):
 
     def fetch_exit(self, depth, loader, size, stopped):
         """The way out of __next__. `size`: samples in the batch, 0 when unknown."""
-        self.data_cpu += self.thread_clock() - self._data_cpu0
-        self.pop(depth)
+        self.fetched_at(None, self.thread_clock(), depth, loader, size, stopped)
+
+    def fetched_at(self, now, cpu, depth, loader, size, stopped=False):
+        self.data_cpu += cpu - self._data_cpu0
+        self.pop(depth, now)
         self._other_at_arrival = self.acc[OTHER]
         if not stopped:
             self.fetched += 1
@@ -122,7 +132,9 @@ class Loop(Stages):
         """Entry into an outermost root module (or a graph's replay). None: it does not count."""
         if self.stage == DATA or not ((self.confirmed and get_ident() == self.thread) or self.mine()):
             return None
-        now = self.clock()
+        return self.forward_at(self.clock(), training)
+
+    def forward_at(self, now, training):
         outermost = self.stage == OTHER or self.stage == OPTIMIZER
         if outermost and (not self.open or self.without_loader):
             now = self._forward_boundary(now, training)
@@ -147,7 +159,7 @@ class Loop(Stages):
         else:
             boundary = self.used
         if boundary:
-            now = self._boundary(now)
+            now = self._boundary(now, self.thread_clock())
             self.without_loader = True
             if self.phases.backward and not training:
                 self.step_flags |= EVALUATION
@@ -163,7 +175,9 @@ class Loop(Stages):
     def backward_enter(self):
         if self.stage == DATA or not ((self.confirmed and get_ident() == self.thread) or self.mine()):
             return None
-        now = self.clock()
+        return self.backward_at(self.clock())
+
+    def backward_at(self, now):
         if self.stage == OTHER or self.stage == OPTIMIZER:
             if not self.open or self.blind:
                 now = self._blind_boundary(now)
@@ -177,7 +191,7 @@ class Loop(Stages):
         """Where no forward can be seen, a backward after an optimizer call begins a step."""
         if not self.optimizer_calls if self.open else self.phases.loader:
             return now
-        now = self._boundary(now)
+        now = self._boundary(now, self.thread_clock())
         self.without_loader = self.blind = True
         return now
 
@@ -192,27 +206,30 @@ class Loop(Stages):
 
     def optimizer_enter(self):
         if get_ident() != self.thread and not self.mine(evidence=False):
-            self.optimizer_calls += 1  # an optimizer inside backward, on autograd's thread
+            if not self.tape.elsewhere():  # an optimizer inside backward, on autograd's thread
+                self.optimizer_calls += 1
             return None
+        return self.optimizer_at(self.clock())
+
+    def optimizer_at(self, now):
         if self.stage == DATA:
             return None
         if self.stage != OPTIMIZER:  # else one optimizer wraps another
             self.optimizer_calls += 1
         self.in_optimizer += 1
         self.used = True
-        return self.push(OPTIMIZER, self.clock())
+        return self.push(OPTIMIZER, now)
 
-    def optimizer_exit(self, depth):
+    def optimizer_exit(self, depth, now=None):
         self.in_optimizer = max(0, self.in_optimizer - 1)
-        self.pop(depth)
+        self.pop(depth, now)
 
     # Boundaries
 
-    def _boundary(self, now):
+    def _boundary(self, now, cpu):
         """End the step that is open, and begin one. Returns when that one began."""
-        cpu = self.thread_clock()
         if self.open and self.used:
-            self._finish(now, cpu)
+            self.end_step(now, cpu)
         if now >= self.between_at and self.between(now):
             now, cpu = self.clock(), self.thread_clock()
         self._begin(now, cpu)
@@ -235,13 +252,14 @@ class Loop(Stages):
         self._other_at_arrival = 0
         self.cpu0 = cpu
 
-    def _finish(self, now, cpu, partial=0):
+    def end_step(self, now, cpu, partial=0):
         self.acc[self.stage] += now - self.mark
         self.mark = now
         acc = self.acc
+        loaders = self.loaders or ([self.background] if self.background is not None else [])
         step = [self.index, self.t0, self.last_exit if self.tail or partial else now,
                 acc[DATA], acc[H2D], acc[FORWARD], acc[BACKWARD], acc[OPTIMIZER],
-                self.data_cpu, cpu - self.cpu0, self._samples(), self.optimizer_calls,
+                self.data_cpu, cpu - self.cpu0, used(loaders, self.cycles), self.optimizer_calls,
                 self.syncs, self.sync_ns, self.step_flags | self.flags | partial]
         self.index += 1
         self.open = False
@@ -249,21 +267,6 @@ class Loop(Stages):
             self.sink(step)
         else:
             self.phases.take(step, self.loaders)
-
-    def _samples(self):
-        """Samples of the batches that this step used, matched by order."""
-        loaders = self.loaders or ([self.background] if self.background is not None else [])
-        if len(loaders) == 1 and self.cycles <= 1:
-            return loaders[0].sizes.popleft() if loaders[0].sizes else 0
-        size = 0
-        for loader in loaders:
-            sizes = loader.sizes
-            for _ in range(self.cycles or 1):
-                if sizes:
-                    n = sizes.popleft()
-                    if loader is loaders[0]:
-                        size += n
-        return size
 
     def _forget_trial(self):
         """A model called a few times before the loader's first batch is no step of the loop."""
@@ -286,7 +289,7 @@ class Loop(Stages):
     def finish(self):
         """The process ends: what is open is the last step."""
         if self.open and self.used:
-            self._finish(self.clock(), self.thread_clock(), 0 if self.tail else PARTIAL)
+            self.end_step(self.clock(), self.thread_clock(), 0 if self.tail else PARTIAL)
         self.open = False
         self.phases.end()
 

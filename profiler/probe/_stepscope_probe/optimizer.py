@@ -3,6 +3,7 @@
 from torch.optim import optimizer as torch_optimizer
 
 from .hook import Hook, dynamo_compiles
+from .tape import STEP
 
 
 class OptimizerHook(Hook):
@@ -16,12 +17,13 @@ class OptimizerHook(Hook):
     def install(self):
         is_compiling = dynamo_compiles
         hook, loop, depths, forward = self, self.loop, self._depths, self.probe.forward
+        tape = loop.tape
 
         def pre(optimizer, args, kwargs):
             if is_compiling():
                 return
             try:
-                depths.append(loop.optimizer_enter())
+                depths.append(tape.enter(STEP) or loop.optimizer_enter())
                 if optimizer is not forward.optimizer() or forward.seeking:
                     forward.optimizer_stepped(optimizer)
                 if not hook.sited:
@@ -35,7 +37,7 @@ class OptimizerHook(Hook):
             try:
                 depth = depths.pop() if depths else None
                 if depth is not None:
-                    loop.optimizer_exit(depth)
+                    tape.stepped(depth)
             except Exception as error:
                 hook.fail(error)
 

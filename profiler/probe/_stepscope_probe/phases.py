@@ -26,6 +26,21 @@ class Loader:
         self.background = False
 
 
+def used(loaders, cycles):
+    """Samples of the batches that a step of so many forwards after a backward used, matched by order."""
+    if len(loaders) == 1 and cycles <= 1:
+        return loaders[0].sizes.popleft() if loaders[0].sizes else 0
+    size = 0
+    for loader in loaders:
+        sizes = loader.sizes
+        for _ in range(cycles or 1):
+            if sizes:
+                n = sizes.popleft()
+                if loader is loaders[0]:
+                    size += n
+    return size
+
+
 class Phases:
     """`sink(step)` takes each finished step. A step is the list of numbers that is sent."""
 

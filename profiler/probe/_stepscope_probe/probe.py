@@ -43,8 +43,10 @@ class Probe:
         self.compiles = False  # something has been handed to torch.compile
         self.cuda = False  # the user's code has initialised CUDA
         self._slow_at = self._flush_at = 0
+        self._told_tape = False
         self._waiting = []  # lines, and steps as lists
         self.loop = Loop(self.step)
+        self.loop.tape.after = self.played
         self.forward = ForwardHook(self)
         self.tensors = TensorHook(self)
         self.device = DeviceHook(self)
@@ -101,14 +103,27 @@ class Probe:
             self.counted += 1
         if not step[5] or self.forward.seeking:
             self.forward.step_done(step[5], self.loop.phases.backward)
-        if step[2] >= self._flush_at:
-            self._flush_at = step[2] + _FLUSH_NS
-            if self.lazy and not self.muted:
-                self._first_of_lazy()
-            self.flush()
-            if step[2] >= self._slow_at:
-                self._slow_at = step[2] + _SLOW_NS
-                self._slow(step[2])
+        if step[2] >= self._flush_at and not self.loop.tape.playing:
+            self._due(step[2])
+
+    def played(self, now):
+        """Steps that were on the tape have been made."""
+        tape = self.loop.tape
+        if tape.failed is not None and not self._told_tape:
+            self._told_tape = True
+            self.event("hook_off", "warning", "Notes of several steps at once failed and are off: %s: %s"
+                       % (type(tape.failed).__name__, tape.failed), {"hook": "tape"})
+        if now >= self._flush_at:
+            self._due(now)
+
+    def _due(self, now):
+        self._flush_at = now + _FLUSH_NS
+        if self.lazy and not self.muted:
+            self._first_of_lazy()
+        self.flush()
+        if now >= self._slow_at:
+            self._slow_at = now + _SLOW_NS
+            self._slow(now)
 
     def device_times(self, index, times, lags):
         self._waiting.append(json.dumps(["device", index, times, lags]) + "\n")
@@ -142,6 +157,10 @@ class Probe:
         else:
             self.hooks.append(self.tensors)
             self.tensors.enable()
+
+    def steady(self):
+        """Whether nothing waits for what the loop does next: then it may go by the tape."""
+        return not (self.cuda or self.tensors.on or self.forward.seeking)
 
     def _slow(self, now):
         self.look_for_cuda()
@@ -180,6 +199,7 @@ class Probe:
     def finish(self):
         """At exit: the step that is open, and a last line."""
         try:
+            self.loop.tape.stop()
             self.window.finish()
             self.loop.finish()
             if not self.lazy:
@@ -193,6 +213,7 @@ class Probe:
     def _forked(self):
         """A child by fork has no step yet, and a file of its own if it ever makes one."""
         try:
+            self.loop.tape.forget()
             self.spool.forget()
             self.spool = Spool(self.spool.directory)
             self.lazy = True

@@ -45,8 +45,9 @@ class Stages:
             stack[depth] = OTHER  # the closure's own code until its backward ends
         return depth
 
-    def pop(self, depth):
-        now = self.clock()
+    def pop(self, depth, now=None):
+        if now is None:
+            now = self.clock()
         stage = self.stage
         self.acc[stage] += now - self.mark
         self.mark = self.last_exit = now
