@@ -9,7 +9,16 @@ from statistics import median
 
 import pytest
 
-from tests.probe.reading import EPOCH_FIRST, EVALUATION, PARTIAL, SCRIPTS, run
+from tests.probe.reading import (
+    EPOCH_FIRST,
+    EVALUATION,
+    PARTIAL,
+    SCRIPTS,
+    Ran,
+    run,
+    together,
+    with_and_without,
+)
 
 
 def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -> None:
@@ -23,8 +32,22 @@ def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -
         assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
 
 
-def test_a_scaler_that_skips_and_accumulated_gradients(tmp_path: Path) -> None:
-    ran = run(tmp_path, "scaled.py")
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
+    """Scripts of which no time is looked at."""
+    path = tmp_path_factory.mktemp("counted")
+    module = path / "module"
+    (module / "rel").mkdir(parents=True)
+    (module / "rel" / "path.txt").write_text("1 2 3 4 5 6")
+    (module / "pkg").symlink_to(SCRIPTS / "pkg")
+    return together(lambda: run(path / "scaled", "scaled.py"),
+                    lambda: run(path / "unlooped", "unlooped.py",
+                                env={"STEPSCOPE_TRACE": '{"start_step": 30, "steps": 8}'}),
+                    lambda: run(module, "-m", "pkg.train", "--data", "rel/path.txt"))
+
+
+def test_a_scaler_that_skips_and_accumulated_gradients(counted: list[Ran]) -> None:
+    ran = counted[0]
     assert ran.returncode == 0, ran.stderr
     steps = ran.only.training
     assert len(steps) == ran.said["steps"] == 32
@@ -34,20 +57,18 @@ def test_a_scaler_that_skips_and_accumulated_gradients(tmp_path: Path) -> None:
     assert not ran.only.evaluation
 
 
-def test_without_a_loader(tmp_path: Path) -> None:
-    ran = run(tmp_path, "unlooped.py")
+def test_without_a_loader_and_too_short_for_its_window(counted: list[Ran]) -> None:
+    ran = counted[1]
     assert ran.returncode == 0, ran.stderr
     assert len(ran.only.training) == 10
     assert [s["flags"] for s in ran.only.evaluation] == [EVALUATION] * 4 + [EVALUATION | PARTIAL]
     assert {s["samples"] for s in ran.only.steps} == {0}
+    (event,) = ran.only.events("trace_incomplete")
+    assert "run ended after 10 steps, 38 needed" in event["text"]
 
 
-def test_module_with_spawned_workers_relative_data_and_a_status(tmp_path: Path) -> None:
-    (tmp_path / "rel").mkdir()
-    (tmp_path / "rel" / "path.txt").write_text("1 2 3 4 5 6")
-    args = ("-m", "pkg.train", "--data", "rel/path.txt")
-    (tmp_path / "pkg").symlink_to(SCRIPTS / "pkg")
-    ran = run(tmp_path, *args)
+def test_module_with_spawned_workers_relative_data_and_a_status(counted: list[Ran]) -> None:
+    ran = counted[2]
     assert (ran.returncode, ran.stderr) == (3, "")
     assert ran.stdout.endswith("step 6\nanswer 45 argv ['--data', 'rel/path.txt']\n")
     # neither the workers nor the process beside the loop write
@@ -59,8 +80,7 @@ def test_module_with_spawned_workers_relative_data_and_a_status(tmp_path: Path) 
 
 
 def test_terminal_input_carriage_returns_and_an_exception(tmp_path: Path) -> None:
-    bare = run(tmp_path, "talking.py", stdin="Ada\n", probe=False)
-    ran = run(tmp_path, "talking.py", stdin="Ada\n")
+    ran, bare = with_and_without(tmp_path, "talking.py", stdin="Ada\n")
     assert (ran.returncode, ran.stdout, ran.stderr) == (bare.returncode, bare.stdout, bare.stderr)
     assert ran.returncode == 1
     assert "\r9 [" in ran.stderr
@@ -71,8 +91,8 @@ def test_terminal_input_carriage_returns_and_an_exception(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a frame cannot be taken out before Python 3.11")
 def test_a_traceback_is_the_same(tmp_path: Path) -> None:
-    bare = run(tmp_path, "failing.py", probe=False)
-    ran = run(tmp_path, "failing.py", env={"STEPSCOPE_INTERVENE": '{"num_workers": 0, "pin_memory": false}'})
+    ran, bare = with_and_without(tmp_path, "failing.py",
+                                 env={"STEPSCOPE_INTERVENE": '{"num_workers": 0, "pin_memory": false}'})
     assert (ran.returncode, ran.stderr) == (bare.returncode, bare.stderr) == (0, "")
     assert ran.stdout.count("failing.py") >= 14
     assert ran.stdout == bare.stdout
@@ -81,8 +101,7 @@ def test_a_traceback_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_compiled_without_a_graph_break(tmp_path: Path, backend: str) -> None:
-    bare = run(tmp_path, "compiled.py", backend, probe=False)
-    ran = run(tmp_path, "compiled.py", backend)
+    ran, bare = with_and_without(tmp_path, "compiled.py", backend)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == bare.stdout
     assert ran.said["breaks"] == 0
@@ -91,9 +110,9 @@ def test_compiled_without_a_graph_break(tmp_path: Path, backend: str) -> None:
     assert sum(s["forward"] > 0 for s in ran.only.training) >= 6 * 6
 
 
+@pytest.mark.slow
 def test_a_compiled_step_breaks_no_more_often_than_without_us(tmp_path: Path) -> None:
-    bare = run(tmp_path, "compiled_step.py", probe=False)
-    ran = run(tmp_path, "compiled_step.py")
+    ran, bare = with_and_without(tmp_path, "compiled_step.py")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == json.loads(bare.stdout)
     assert len(ran.only.training) == 10

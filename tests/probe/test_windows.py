@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.probe.fakes import PROBE
-from tests.probe.reading import PROFILED, Ran, run
+from tests.probe.reading import PROFILED, Ran, run, together
 
 assert PROBE.is_dir()
 
@@ -21,6 +21,15 @@ def windowed(tmp_path: Path, plan: dict[str, Any] | None, **script: int) -> Ran:
     if not script.get("own"):
         assert ran.stderr == ""
     return ran
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
+    """The script's own profiler starts inside a window of ours, and before it; the run ends inside it."""
+    path = tmp_path_factory.mktemp("own")
+    return together(lambda: windowed(path / "inside", {"start_step": 2, "steps": 8}, steps=12, own=5),
+                    lambda: windowed(path / "before", {"start_step": 5, "steps": 3}, steps=12, own=2),
+                    lambda: windowed(path / "end", {"start_step": 3, "steps": 8}, steps=5))
 
 
 def test_window_of_the_steps_asked_for(tmp_path: Path) -> None:
@@ -43,27 +52,24 @@ def test_window_of_the_steps_asked_for(tmp_path: Path) -> None:
 
 
 def test_windows_on_request_and_again_after_a_while(tmp_path: Path) -> None:
-    asked = windowed(tmp_path / "asked", None, steps=10, ask=4)
+    plan = {"start_step": 2, "steps": 2, "every_seconds": 0.01}
+    asked, again = together(lambda: windowed(tmp_path / "asked", None, steps=10, ask=4),
+                            lambda: windowed(tmp_path / "again", plan, steps=12, ask=8))
     ((*_, said),) = asked.only.of("trace")
     assert said["steps"] == [4, 5]
-    plan = {"start_step": 2, "steps": 2, "every_seconds": 0.01}
-    again = windowed(tmp_path / "again", plan, steps=12, ask=8)
     assert [t[3]["steps"] for t in again.only.of("trace")] == [[2, 3], [8, 9]]
 
 
-def test_run_that_ends_before_and_inside_its_window(tmp_path: Path) -> None:
-    before = windowed(tmp_path / "before", {"start_step": 30, "steps": 8}, steps=5)
-    (event,) = before.only.events("trace_incomplete")
-    assert "run ended after 5 steps, 38 needed" in event["text"]
-    inside = windowed(tmp_path / "inside", {"start_step": 3, "steps": 8}, steps=5)
+def test_run_that_ends_inside_its_window(beside: list[Ran]) -> None:
+    inside = beside[2]
     ((_, _, name, said),) = inside.only.of("trace")
     assert said["note"] == "the run ended after 2 of 8 steps"
     assert said["valid"]
     json.loads((inside.spool / name).read_text())
 
 
-def test_window_yields_to_the_scripts_own_profiler(tmp_path: Path) -> None:
-    ran = windowed(tmp_path, {"start_step": 2, "steps": 8}, steps=12, own=5)
+def test_window_yields_to_the_scripts_own_profiler(beside: list[Ran]) -> None:
+    ran = beside[0]
     ((_, _, name, said),) = ran.only.of("trace")
     assert said["valid"]
     assert said["note"] == "ended early: the script's own profiler started"
@@ -72,13 +78,14 @@ def test_window_yields_to_the_scripts_own_profiler(tmp_path: Path) -> None:
     json.loads((ran.spool / name).read_text())
 
 
-def test_no_window_while_the_scripts_own_profiler_runs(tmp_path: Path) -> None:
-    ran = windowed(tmp_path, {"start_step": 5, "steps": 3}, steps=12, own=2)
+def test_no_window_while_the_scripts_own_profiler_runs(beside: list[Ran]) -> None:
+    ran = beside[1]
     assert not ran.only.of("trace")
     assert len(ran.only.events("trace_incomplete")) == 1
     assert ran.said["own"] > 3
 
 
+@pytest.mark.slow
 def test_window_that_takes_too_much_memory_is_given_up(tmp_path: Path) -> None:
     """Many small operations inside one step, where no boundary comes to look."""
     plan = {"start_step": 4, "steps": 3, "max_bytes": 30_000_000}
