@@ -14,16 +14,12 @@ from app.tokens import PADDING, VERDICT_STRIP
 from app.widgets.basic import Hairline, Surface, chip, label, restyle
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
+from profiler.rules.words import SCORES
 from profiler.units import format_time
 
 FLAG = 16
 NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
 BADGE_ICONS = {"ok": "check", "warn": "warning", "err": "close"}
-BADGE_TIPS = {
-    "Hit": "The measured ratio lies in the predicted range, and that range is at most 1.3 wide",
-    "Miss": "The measured ratio lies outside of the predicted range",
-    "Vague": "The predicted range is more than 1.3 wide: it says too little to be called hit or miss",
-}
 
 
 class _Flag(QWidget):
@@ -134,7 +130,7 @@ class VerdictStrip(Surface):
         self.badge.setVisible(badge is not None)
         if badge is not None:
             self.badge.setText(badge[0])
-            self.badge.setToolTip(BADGE_TIPS.get(badge[0], ""))
+            self.badge.setToolTip(SCORES.get(badge[0].lower(), "").capitalize())
             self._badge_icon.show_icon(BADGE_ICONS[badge[1]], badge[1])
             restyle(self.badge, chip=badge[1])
 

@@ -17,7 +17,7 @@ from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, Pair, Result, verify
-from profiler.rules.words import prediction, remedy
+from profiler.rules.words import SCORES, prediction, remedy
 from profiler.run.results import append_result
 from profiler.units import (
     format_ms,
@@ -80,7 +80,9 @@ def print_experiment(told: Mapping[str, Any]) -> None:
         print(f"  predicted  {prediction(predicted)}")
     if ratio:
         measured = format_ratio(ratio["median"], (ratio["low"], ratio["high"]))
-        print(f"  measured   {measured}, {ratio['pairs']} pairs, prediction: {told['score']}")
+        print(f"  measured   {measured}, {ratio['pairs']} pairs")
+        meaning = SCORES.get(told["score"])
+        print(f"  score      {told['score']}{': ' + meaning if meaning else ''}")
     if told["stages_ms"]:
         print()
         _print_stages(told)

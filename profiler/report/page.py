@@ -11,7 +11,7 @@ from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import NAMES, flag, stage_bar, stage_swatch, step_chart
 from profiler.rules.verdict import Diagnosis, diagnose
-from profiler.rules.words import FLAGS, WEIGHTS, evidence, prediction, remedy, verdict_title
+from profiler.rules.words import FLAGS, SCORES, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
     format_count,
     format_energy,
@@ -179,7 +179,8 @@ def _experiment(told: Mapping[str, Any]) -> dict[str, Any]:
     said = _LOSS.get(loss.get("state", ""))
     return {
         "title": (told.get("finding") or {}).get("title", ""), "remedy": remedy(told.get("remedy")),
-        "outcome": told.get("outcome", ""), "score": told.get("score", ""), "picture": ratio_chart(told),
+        "outcome": told.get("outcome", ""), "score": told.get("score", ""),
+        "meaning": SCORES.get(str(told.get("score")), ""), "picture": ratio_chart(told),
         "pairs": rows, "notes": told.get("notes") or [],
         "loss": f"{said}{' at ' + loss['at'] if loss.get('at') else ''}: {format_number(loss['a'], 4)} and "
                 f"{format_number(loss['b'], 4)}" if said else "The loss was not compared",

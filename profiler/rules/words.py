@@ -18,6 +18,10 @@ from profiler.units import (
 
 UNITS = {metric.unit for metric in METRICS.values()}
 WEIGHTS = {"error": "major", "warning": "minor", "info": "note"}  # of findings: nothing is broken
+SCORES = {"hit": "the measured ratio lies in the predicted interval",
+          "miss": "the measured ratio lies outside the predicted interval",
+          "vague": "the predicted interval is too wide to count as a hit or a miss",
+          "not scored": "the prediction is an upper bound"}
 FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
          "communication_bound": "communication"}
 
