@@ -52,7 +52,7 @@ class Taped(Script):
         self.other(ms)
         inside()
         if depth is not None:
-            self.tape.leave(depth)
+            self.tape.leave(depth, None)
 
     def forward(self, ms: int = 20, training: bool = True, inside: Callable[[], None] = lambda: None) -> None:
         from _stepscope_probe.tape import FORWARD, INFERENCE

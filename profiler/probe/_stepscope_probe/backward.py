@@ -28,8 +28,9 @@ class BackwardHook(Hook):
                 depth = None
                 try:
                     if not probe.compiles or active() is None:
-                        depth = tape.enter(BACKWARD) or loop.backward_enter()
-                        if not hook.sited:
+                        depth = tape.enter(BACKWARD)
+                        if not depth:
+                            depth = loop.backward_enter()
                             hook.site()
                 except Exception as error:
                     hook.fail(error)
@@ -40,7 +41,7 @@ class BackwardHook(Hook):
                     raise
                 finally:
                     if depth is not None:
-                        hook.leave(depth)
+                        tape.leave(depth, hook)
 
             return run_backward
 
@@ -50,12 +51,6 @@ class BackwardHook(Hook):
             if original not in wrapped:
                 wrapped[original] = wrap(original)
             self.patch(owner, attribute, wrapped[original])
-
-    def leave(self, depth):
-        try:
-            self.loop.tape.leave(depth)
-        except Exception as error:
-            self.fail(error)
 
 
 def _active_compilation():

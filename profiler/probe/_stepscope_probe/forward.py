@@ -102,7 +102,8 @@ class ForwardHook(Hook):
         try:
             return original(module, *args, **kwargs)
         finally:
-            self.exit(depth)
+            if depth is not None:
+                self.loop.tape.leave(depth, self)
             self.seek_again()
 
     def candidate(self, module):
@@ -187,16 +188,10 @@ class ForwardHook(Hook):
                 hide_frames(error)
                 raise
             finally:
-                hook.exit(depth)
+                if depth is not None:
+                    tape.leave(depth, hook)
 
         self.patch(cls, "__call__", __call__)
-
-    def exit(self, depth):
-        if depth is not None:
-            try:
-                self.loop.tape.leave(depth)
-            except Exception as error:
-                self.fail(error)
 
 
 def _nobody():

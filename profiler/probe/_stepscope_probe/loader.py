@@ -135,8 +135,10 @@ def _int(value):
 
 def samples(batch, depth=3):
     """Length of the first dimension of the first tensor in a batch, 0 when there is none."""
-    if type(batch) is list and batch and type(batch[0]) is torch.Tensor and batch[0].dim():
-        return batch[0].shape[0]
+    if type(batch) is list and batch:
+        first = batch[0]
+        if type(first) is torch.Tensor and first.dim():
+            return first.shape[0]
     shape = getattr(batch, "shape", None)
     if shape is not None:
         try:

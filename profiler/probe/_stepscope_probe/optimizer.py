@@ -26,7 +26,6 @@ class OptimizerHook(Hook):
                 depths.append(tape.enter(STEP) or loop.optimizer_enter())
                 if optimizer is not forward.optimizer() or forward.seeking:
                     forward.optimizer_stepped(optimizer)
-                if not hook.sited:
                     hook.site()
             except Exception as error:
                 hook.fail(error)

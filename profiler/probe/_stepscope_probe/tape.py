@@ -22,8 +22,8 @@ _LONGEST_NS = 100_000_000
 class Tape:
     """`after(now)` is called when notes have been played."""
 
-    __slots__ = ("_depths", "_loader", "_loop", "_notes", "_optimizers", "_until", "after", "clock", "failed",
-                 "playing", "thread", "thread_clock")
+    __slots__ = ("_depths", "_loader", "_loop", "_note", "_notes", "_optimizers", "_until", "after", "clock",
+                 "failed", "playing", "thread", "thread_clock")
 
     def __init__(self, loop, clock=time.monotonic_ns, thread_clock=time.thread_time_ns):
         self._loop = loop
@@ -40,6 +40,7 @@ class Tape:
         self._until = 0
         self._loader = None
         self._notes = []
+        self._note = self._notes.extend  # atomic: another thread may note an optimizer of its own
         self._depths = []  # of the stages that were entered on the tape and not left yet; None: not counted
         self._optimizers = []
 
@@ -51,6 +52,7 @@ class Tape:
                 and loop.phases.loader and not loop.phases.held and not loop.without_loader):
             until = min(loop.between_at, loop.t0 + _LONGEST_NS)
             if until > loop.mark:
+                del self._notes[:]
                 self._loader = loader
                 self._until = until
                 self.thread = loop.thread
@@ -59,7 +61,8 @@ class Tape:
         """Play what was noted. Whoever calls the loop, or changes what it depends on, does this before."""
         if self.thread and not self.playing:
             self.thread = 0
-            notes, self._notes = self._notes, []
+            notes = self._notes[:]
+            del self._notes[:len(notes)]
             self.playing = True
             try:
                 self._play(notes)
@@ -79,13 +82,13 @@ class Tape:
         if first or now >= self._until or loader is not self._loader:
             self.stop()
             return 0
-        self._notes += (FETCH, now, self.thread_clock())
+        self._note((FETCH, now, self.thread_clock()))
         return NOTED
 
     def fetched(self, size):
         if self.thread:
             cpu = self.thread_clock()
-            self._notes += (FETCHED, self.clock(), cpu, size)
+            self._note((FETCHED, self.clock(), cpu, size))
             return NOTED
         return 0
 
@@ -96,22 +99,25 @@ class Tape:
         if now >= self._until:
             self.stop()
             return 0
-        self._notes += (what, now)
+        self._note((what, now))
         return NOTED
 
-    def leave(self, depth):
-        """The way out of a stage, noted or not."""
-        if depth == NOTED and self.thread:
-            self._notes += (LEFT, self.clock())
-            return
-        depth = self.depth(depth)
-        if depth is not None:
-            self._loop.pop(depth)
+    def leave(self, depth, hook):
+        """The way out of a stage of `hook`, noted or not."""
+        try:
+            if depth == NOTED and self.thread:
+                self._note((LEFT, self.clock()))
+                return
+            depth = self.depth(depth)
+            if depth is not None:
+                self._loop.pop(depth)
+        except Exception as error:
+            hook.fail(error)
 
     def stepped(self, depth):
         """The way out of an optimizer."""
         if depth == NOTED and self.thread:
-            self._notes += (STEPPED, self.clock())
+            self._note((STEPPED, self.clock()))
             return
         if self.thread:
             self.stop()
@@ -123,7 +129,7 @@ class Tape:
     def elsewhere(self):
         """An optimizer steps on another thread."""
         if self.thread:
-            self._notes += (ELSEWHERE, 0)
+            self._note((ELSEWHERE, 0))
             return NOTED
         return 0
 
