@@ -136,20 +136,21 @@ def test_torch_without_a_probe_is_reported(tmp_path: Path) -> None:
     assert _kinds(tmp_path).count("probe_absent") == 1
 
 
-@pytest.mark.slow
-def test_a_workload_ends_with_its_killed_recorder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_workload_ends_with_its_killed_recorder(tmp_path: Path, workers: int) -> None:
+    """Within two seconds; also without workers, whose death alone would end the loop."""
     options = ["--workload", "input_starved", "--set", "size=smallest", "--set", "steps=100000",
-               "--set", "workers=2"]
+               "--set", f"workers={workers}"]
     with recording(tmp_path, *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         until(lambda: _has_steps(tmp_path), 60)
         tree = psutil.Process(process.pid).children(recursive=True)
         process.kill()
-        until(lambda: not any(running(child.pid) for child in tree), 10)
+        until(lambda: not any(running(child.pid) for child in tree), 2)
     assert tree
     with opened(tmp_path) as run:
         assert run.state == "partial"
         assert run.meta["workload"]["name"] == "input_starved"
-        assert run.meta["workload"]["settings"]["workers"] == 2
+        assert run.meta["workload"]["settings"]["workers"] == workers
 
 
 def _has_steps(folder: Path) -> bool:
