@@ -32,6 +32,15 @@ def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -
         assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
 
 
+def test_the_optimizer_stage_is_as_long_as_the_call(tmp_path: Path) -> None:
+    ran = run(tmp_path, "optimizer_stage.py")
+    assert ran.returncode == 0, ran.stderr
+    steps = ran.only.training
+    assert len(steps) == ran.said["steps"]
+    assert {s["optimizer_calls"] for s in steps} == {1}
+    assert median(s["optimizer"] for s in steps) == pytest.approx(ran.said["optimizer"], rel=0.05)
+
+
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
     """Scripts of which no time is looked at."""
