@@ -32,13 +32,14 @@ def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -
         assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
 
 
-def test_the_optimizer_stage_is_as_long_as_the_call(tmp_path: Path) -> None:
-    ran = run(tmp_path, "optimizer_stage.py")
+@pytest.mark.parametrize(("name", "stage"), [("optimizer_stage.py", "optimizer"), ("kept_call.py", "forward")])
+def test_a_stage_is_as_long_as_the_call(name: str, stage: str, tmp_path: Path) -> None:
+    ran = run(tmp_path, name)
     assert ran.returncode == 0, ran.stderr
     steps = ran.only.training
     assert len(steps) == ran.said["steps"]
     assert {s["optimizer_calls"] for s in steps} == {1}
-    assert median(s["optimizer"] for s in steps) == pytest.approx(ran.said["optimizer"], rel=0.05)
+    assert median(s[stage] for s in steps) == pytest.approx(ran.said[stage], rel=0.05)
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,8 @@ class ForwardHook(Hook):
         is_compiling = dynamo_compiles
 
         def __call__(self, *args, **kwargs):
-            if is_compiling():
+            # A bound method keeps us: torch.compile takes one of the model when it is made.
+            if is_compiling() or not hook.outermost():
                 return original(self, *args, **kwargs)
             try:
                 return hook.seek_through(original, self, args, kwargs)
@@ -110,6 +111,7 @@ class ForwardHook(Hook):
         if next(module.parameters(), None) is None:
             return None  # a loss or a transform
         self.probe.look_for_cuda()
+        self.loop.tape.stop()
         depth = self.loop.forward_enter(module.training or torch.is_grad_enabled())
         if depth is not None:
             self._candidates[id(module)] = weakref.ref(module)
