@@ -32,7 +32,8 @@ def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -
         assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
 
 
-@pytest.mark.parametrize(("name", "stage"), [("optimizer_stage.py", "optimizer"), ("kept_call.py", "forward")])
+@pytest.mark.parametrize(("name", "stage"),
+                         [("optimizer_stage.py", "optimizer"), ("kept_call.py", "forward")])
 def test_a_stage_is_as_long_as_the_call(name: str, stage: str, tmp_path: Path) -> None:
     ran = run(tmp_path, name)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""The model's call is kept as a bound method before the first step, as torch.compile does, and called later."""
+"""The model's call is kept as a bound method before the first step, as torch.compile does."""
 
 import json
 import statistics
