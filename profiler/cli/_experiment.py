@@ -57,7 +57,7 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
 def budget(plan: Plan) -> str:
     """How long it may take: "Testing num_workers 0 -> 4: about 30 to 50 s, 3 to 5 pairs of 6 s and 4 s"."""
     a, b = plan.expected_s("a"), plan.expected_s("b")
-    least, most = FEWEST * (a + b), plan.pairs * (a + b)
+    least, most = plan.budget_s(FEWEST), plan.budget_s(plan.pairs)
     longest = f" to {_duration(most)}" if plan.pairs > FEWEST else ""
     pairs = f"{FEWEST} to {plan.pairs}" if plan.pairs > FEWEST else f"{FEWEST}"
     return (f"Testing {remedy(plan.remedy.to_json())}: about {_duration(least)}{longest}, {pairs} pairs "

@@ -77,6 +77,10 @@ class Plan:
         gain = self.prediction.speedup if arm == "b" and self.prediction else 1.0
         return self.begin_s + self.steps * self.step_s / gain + END_S
 
+    def budget_s(self, pairs: int) -> float:
+        """How long so many pairs will take."""
+        return pairs * (self.expected_s("a") + self.expected_s("b"))
+
 
 def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: int = 5,
               steps: int | None = None) -> Plan:

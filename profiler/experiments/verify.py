@@ -97,6 +97,8 @@ class Result:
             "left_out": [{"pair": k, "side": side, "why": list(arm.marks)}
                          for k, pair in enumerate(self.pairs, 1)
                          for side, arm in (("a", pair.a), ("b", pair.b)) if arm.marks],
+            "expected_s": {"a": self.plan.expected_s("a"), "b": self.plan.expected_s("b"),
+                           "least": self.plan.budget_s(FEWEST), "most": self.plan.budget_s(self.plan.pairs)},
             "steps": self.plan.steps, "wall_s": self.wall_s, "interrupted": self.interrupted,
             "notes": list(self._notes(good)),
         }

@@ -45,6 +45,9 @@ def test_runs_pairs_prints_and_stores(tmp_path: Path) -> None:
     assert len(told["pairs"]) == 3
     assert stored(path) == [told]
     assert done.stderr.count("pair ") >= 3 and "about" in done.stderr.splitlines()[0]
+    least = told["expected_s"]["least"]
+    assert least == pytest.approx(3 * (told["expected_s"]["a"] + told["expected_s"]["b"]))
+    assert f"about {max(1, round(least))}\u00a0s" in done.stderr.splitlines()[0]
     assert done.stderr.splitlines()[1].startswith("It starts ") and str(tmp_path) in done.stderr
     assert list((tmp_path / "tmp").iterdir()) == []  # the children's run files are gone
 
