@@ -83,23 +83,21 @@ def _stage(stage: str, dark: bool, dpr: float) -> QBrush:
 
 @lru_cache(maxsize=16)
 def _missing(dark: bool, dpr: float) -> QBrush:
-    size = 6
-    ink = QColor((DARK if dark else LIGHT).t3)
-    ink.setAlphaF(0.45)
-    pixmap, painter = _tile(size, dpr)
-    painter.setPen(QPen(ink, 1))
-    painter.drawLines([QLineF(-1, 7, 7, -1), QLineF(-1, 1, 1, -1), QLineF(5, 7, 7, 5)])
-    painter.end()
-    return _brush(pixmap, size)
+    lines = [QLineF(-1, 7, 7, -1), QLineF(-1, 1, 1, -1), QLineF(5, 7, 7, 5)]
+    return _ruled(6, (DARK if dark else LIGHT).t3, 0.45, lines, dpr)
 
 
 @lru_cache(maxsize=16)
 def _throttle(dark: bool, dpr: float) -> QBrush:
-    size = 4
-    ink = QColor((DARK if dark else LIGHT).err)
-    ink.setAlphaF(0.35)
+    return _ruled(4, (DARK if dark else LIGHT).err, 0.35, [QLineF(0, 1.5, 4, 1.5)], dpr)
+
+
+def _ruled(size: int, colour: str, alpha: float, lines: list[QLineF], dpr: float) -> QBrush:
+    """Lines of 1 px on nothing."""
+    ink = QColor(colour)
+    ink.setAlphaF(alpha)
     pixmap, painter = _tile(size, dpr)
     painter.setPen(QPen(ink, 1))
-    painter.drawLine(QLineF(0, 1.5, size, 1.5))
+    painter.drawLines(lines)
     painter.end()
     return _brush(pixmap, size)

@@ -83,3 +83,9 @@ _ALL = (
 )
 
 METRICS: dict[str, Metric] = {m.name: m for m in _ALL}
+
+
+def stage_title(stage: str) -> str:
+    """What a stage is called where people read it: "data wait" for data."""
+    metric = METRICS.get(f"step.{stage}")
+    return metric.title if metric else stage

@@ -84,6 +84,11 @@ class Attachment:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A value that should be an object, such as one of a run's meta; empty where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
 class Sink(Protocol):
     """Where sources put what they read: a run file, or a stream to one elsewhere."""
 

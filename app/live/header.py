@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from app.document import RunInfo
+from profiler.model import mapping
 
 OURS = {"stopped": "stopped", "steps": "finished", "duration": "finished", "detached": "detached"}
 _SHOWN = (("batch_size", "batch"), ("num_workers", "workers"), ("workers", "workers"))
@@ -23,8 +24,8 @@ class Chip:
 
 def chips(info: RunInfo) -> list[Chip]:
     """The settings that a reader asks for first: what runs, batch, workers, precision, the device."""
-    workload = _mapping(info.meta.get("workload"))
-    settings = dict(_mapping(workload.get("settings")))
+    workload = mapping(info.meta.get("workload"))
+    settings = dict(mapping(workload.get("settings")))
     loader: Mapping[str, Any] = next((p.properties["loader"] for p in info.processes
                    if isinstance(p.properties.get("loader"), Mapping)), {})
     told = {key: settings.get(key, loader.get(key)) for key, _ in _SHOWN}
@@ -39,7 +40,7 @@ def chips(info: RunInfo) -> list[Chip]:
     found += [Chip(f"{word} {value}") for word, value in words.items()]
     if precision := settings.get("precision"):
         found.append(Chip(str(precision)))
-    if not info.devices and _mapping(info.meta.get("gpu")).get("state") == "absent":
+    if not info.devices and mapping(info.meta.get("gpu")).get("state") == "absent":
         found.append(Chip("CPU", icon="cpu"))
     return found
 
@@ -57,7 +58,7 @@ def ending(info: RunInfo) -> Chip | None:
     """How a recording that is over ended; None while it runs."""
     if info.state == "recording":
         return None
-    end = _mapping(info.meta.get("exit"))
+    end = mapping(info.meta.get("exit"))
     code, signal = end.get("code"), end.get("signal")
     if end.get("reason") in OURS:
         return Chip(OURS[end["reason"]], tooltip="Ended by the recorder, as it was told to")
@@ -74,7 +75,3 @@ def failed(info: RunInfo) -> bool:
     """Whether the target ended badly: then the end of its output is worth seeing."""
     chip = ending(info)
     return chip is not None and chip.kind == "err"
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -13,6 +13,7 @@ from app.live.state import Live, Where
 from app.live.steps import bars
 from app.widgets.chart_data import CurveData, Folded, Line, Note, RowData, StepBars, Stretch
 from profiler.analysis.series import throttles
+from profiler.metrics import stage_title
 from profiler.model import STAGES, Device, Event, Track
 from profiler.run.reader import Run
 from profiler.units import (
@@ -69,11 +70,10 @@ class RowReader:
             return ()
         extra = steps.stages[:, worst] - np.median(steps.stages[:, first:last], axis=1)
         stage = STAGES[int(np.argmax(extra))]
-        what = "slow data wait" if stage == "data" else f"slow {stage}"
         end = (int(steps.t1_ns[worst]) - start) / 1e9
         # The middle of its bar: that of the bin in which it ended, or its own.
         x = (end // bin_seconds + 0.5) * bin_seconds if bin_seconds else end - took / 2e9
-        return (Note(x, took / 1e6, f"{what}, {format_number(took / 1e6)}{NBSP}ms"),)
+        return (Note(x, took / 1e6, f"slow {stage_title(stage)}, {format_number(took / 1e6)}{NBSP}ms"),)
 
     def activity(self) -> RowData:
         lines = [

@@ -11,6 +11,7 @@ import numpy as np
 from app.live.state import Live
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.summary import StepSummary
+from profiler.metrics import stage_title
 from profiler.model import STAGES, Attachment, Event
 from profiler.run.reader import Run
 from profiler.units import (
@@ -21,7 +22,6 @@ from profiler.units import (
 )
 
 EVENTS = 200  # newest that are listed
-NAMES = {"data": "data wait"}
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
 NOTE = 24  # letters of a remark that fit beside a value
 
@@ -117,7 +117,7 @@ def stage_rows(summary: StepSummary, on_device: bool) -> tuple[StageRow, ...]:
         return format_ms(values[stage], unit=False) if on_device and stage in values else ""
 
     rows = [
-        StageRow(stage, NAMES.get(stage, stage), format_ms(summary.stages[stage], unit=False),
+        StageRow(stage, stage_title(stage), format_ms(summary.stages[stage], unit=False),
                  summary.stages[stage] / summary.step_ns, ms(summary.device, stage), ms(summary.lag, stage))
         for stage in STAGES
         if summary.stages[stage] > 0 or stage in summary.device or stage in ("data", "other")
@@ -203,6 +203,6 @@ def _stalls(facts: Facts, summary: StepSummary, start: int) -> Sequence[EventRow
     for i in longest:
         stage = max(STAGES, key=lambda name: steps.stages[name][i] - summary.stages[name])
         rows.append(EventRow((int(steps.t0_ns[i]) - start) / 1e9, "info", "slow_step",
-                             f"Slow {NAMES.get(stage, stage)}: step {int(steps.index[i]) + 1} took "
+                             f"Slow {stage_title(stage)}: step {int(steps.index[i]) + 1} took "
                              f"{format_ms(float(steps.wall[i]))}"))
     return rows

@@ -13,7 +13,7 @@ from profiler.analysis.series import IntArray, Throttle, covered, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, load_steps
 from profiler.analysis.summary import StepSummary, summarise
-from profiler.model import Device, Process
+from profiler.model import Device, Process, mapping
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
@@ -101,7 +101,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         throttles=tuple(slow),
         throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
         if begun else 0,
-        loop_ns=begun, loader=_mapping(properties.get("loader")), sites=_mapping(properties.get("sites")),
+        loop_ns=begun, loader=mapping(properties.get("loader")), sites=mapping(properties.get("sites")),
     )
 
 
@@ -110,7 +110,7 @@ def uses_device(run: Run, process: int | None, properties: Mapping[str, Any]) ->
     if process is None:
         return False
     metrics = ("step.device_forward", "step.device_backward", "step.lag_data", "torch.mem_allocated")
-    torch = _mapping(properties.get("torch"))
+    torch = mapping(properties.get("torch"))
     return bool(torch.get("device_count")) or any(run.find(m, process=process) for m in metrics)
 
 
@@ -121,7 +121,7 @@ def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) ->
             if track.device in devices and (latest := run.latest(track.id))}
     if held:
         return devices[max(held, key=lambda number: held[number])]
-    uuids = set(_mapping(_mapping(properties.get("torch")).get("uuid")).values())
+    uuids = set(mapping(mapping(properties.get("torch")).get("uuid")).values())
     named = [d for d in devices.values() if d.uuid in uuids or d.uuid.removeprefix("GPU-") in uuids]
     if len(named) == 1:
         return named[0]
@@ -176,9 +176,5 @@ def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] 
 
 
 def _cores(run: Run, kind: str) -> int:
-    value = _mapping(run.meta.get("machine")).get(kind)
+    value = mapping(run.meta.get("machine")).get(kind)
     return value if isinstance(value, int) and value > 0 else 1
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -17,6 +17,7 @@ from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, Pair, Result, verify
+from profiler.metrics import stage_title
 from profiler.rules.words import SCORES, prediction, remedy
 from profiler.run.results import append_result
 from profiler.units import (
@@ -27,8 +28,6 @@ from profiler.units import (
     format_time,
     ms_decimals,
 )
-
-STAGE_NAMES = {"data": "data wait"}
 
 
 def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
@@ -102,7 +101,7 @@ def _print_stages(told: Mapping[str, Any]) -> None:
         return format_ms(value * 1e6, decimals, unit=False)
 
     change = told["change_ms"]
-    rows = [[STAGE_NAMES.get(name, name), ms(before), ms(stages["b"][name]), ms(change[name])]
+    rows = [[stage_title(name), ms(before), ms(stages["b"][name]), ms(change[name])]
             for name, before in stages["a"].items() if max(before, stages["b"][name]) * 10**decimals >= 0.5]
     rows.append(["step", ms(step["a"]), ms(step["b"]), ms(change["step"])])
     head = f"ms per step, mean of {told['ratio']['pairs']} pairs"

@@ -15,6 +15,7 @@ from profiler.cli.report import report
 from profiler.errors import TargetError, UsageError
 from profiler.experiments.child import Child
 from profiler.experiments.plan import make_plan
+from profiler.metrics import stage_title
 from profiler.paths import runs_dir
 from profiler.record.start import record_command
 from profiler.rules.verdict import diagnose
@@ -86,7 +87,7 @@ def _print_verdict(told: Mapping[str, Any]) -> None:
     print(f"{verdict_title(told['verdict'])} ({told['verdict']}): {told['headline']}.")
     print(f"Confidence {told['confidence']}: {told['reason']}.")
     if told["stages_ms"]:
-        rows = [["data wait" if name == "data" else name, format_ms(ms * 1e6, unit=False)]
+        rows = [[stage_title(name), format_ms(ms * 1e6, unit=False)]
                 for name, ms in told["stages_ms"].items()]
         rows.append(["step", format_ms(told["step_ms"]["usual"] * 1e6, unit=False)])
         print_table(rows, ["stage", "ms per step"], [1], indent="  ")

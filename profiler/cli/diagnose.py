@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import print_json, print_table, shown
+from profiler.metrics import stage_title
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import evidence_line, prediction, remedy, verdict_title
@@ -23,8 +24,6 @@ from profiler.units import (
     format_share,
     ms_decimals,
 )
-
-STAGE_NAMES = {"data": "data wait"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +74,7 @@ def _print_stages(told: Mapping[str, Any]) -> None:
     def ms(value: float | None) -> str:
         return format_ms(None if value is None else value * 1e6, decimals, unit=False)
 
-    rows = [[STAGE_NAMES.get(name, name), ms(value), format_share(value * 1e6 / usual),
+    rows = [[stage_title(name), ms(value), format_share(value * 1e6 / usual),
              ms(told["device_ms"].get(name)), ms(told["lag_ms"].get(name))] for name, value in stages.items()]
     on_device = sum(told["device_ms"].values()) or None
     rows.append(["step", ms(step["usual"]), format_share(1.0), ms(on_device), ""])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profiler.analysis.series import gaps
+from profiler.model import mapping
 from profiler.rules.words import failure, format_plain, listed, pairs, setting
 from profiler.units import (
     clock,
@@ -45,19 +46,19 @@ def heading(run: Run) -> dict[str, str]:
 def settings(run: Run) -> list[tuple[str, Rows]]:
     """Groups of rows: workload, loader, command, machine, devices, versions, environment."""
     meta = run.meta
-    workload = _mapping(meta.get("workload"))
+    workload = mapping(meta.get("workload"))
     found: list[tuple[str, Rows]] = []
     if workload:
-        found.append((f"Workload {workload.get('name', '')}", pairs(_mapping(workload.get("settings")))))
+        found.append((f"Workload {workload.get('name', '')}", pairs(mapping(workload.get("settings")))))
     for process in run.processes:
-        loader = _mapping(process.properties.get("loader"))
+        loader = mapping(process.properties.get("loader"))
         if loader:
             title = "Loader" if process.rank is None else f"Loader of rank {process.rank}"
             found.append((title, pairs({k: v for k, v in loader.items() if k != "train"})))
     found.append(("Command", _command(run)))
     found.append(("Machine", _machine(run)))
     found.append(("Versions", _versions(run)))
-    if environment := pairs(_mapping(meta.get("environment"))):
+    if environment := pairs(mapping(meta.get("environment"))):
         found.append(("Environment", environment))
     return [(title, rows) for title, rows in found if rows]
 
@@ -66,12 +67,12 @@ def _command(run: Run) -> Rows:
     meta = run.meta
     rows = [("command", shlex.join(str(word) for word in meta.get("command") or ())),
             ("folder", str(meta.get("cwd") or "")), ("recorded by", str(meta.get("kind") or ""))]
-    ended = _mapping(meta.get("exit"))
+    ended = mapping(meta.get("exit"))
     if ended:
         how = listed((f"status {ended['code']}" if ended.get("code") is not None else "",
                       str(ended.get("signal") or ""), str(ended.get("reason") or "")))
         rows.append(("end", how))
-    git = _mapping(meta.get("git"))
+    git = mapping(meta.get("git"))
     if git:
         commit = str(git.get("commit") or "")[:12]
         rows.append(("git", listed((commit, str(git.get("branch") or ""),
@@ -83,7 +84,7 @@ def _command(run: Run) -> Rows:
 
 
 def _machine(run: Run) -> Rows:
-    machine = _mapping(run.meta.get("machine"))
+    machine = mapping(run.meta.get("machine"))
     cores = machine.get("cores")
     usable = machine.get("cores_usable")
     rows = [("host", str(machine.get("hostname") or "")), ("system", str(machine.get("system") or "")),
@@ -99,11 +100,11 @@ def _machine(run: Run) -> Rows:
 
 
 def _versions(run: Run) -> Rows:
-    known = dict(_mapping(run.meta.get("versions")))
-    gpu = _mapping(run.meta.get("gpu"))
+    known = dict(mapping(run.meta.get("versions")))
+    gpu = mapping(run.meta.get("gpu"))
     known |= {name: gpu[name] for name in ("driver", "cuda_driver", "nvml") if gpu.get(name)}
     for process in run.processes:
-        torch = _mapping(process.properties.get("torch"))
+        torch = mapping(process.properties.get("torch"))
         known |= {"torch": torch.get("version"), "torch's CUDA": torch.get("cuda")} if torch else {}
     titles = {"stepscope": "StepScope", "python": "Python of the recorder",
               "cuda_driver": "CUDA of the driver"}
@@ -114,7 +115,7 @@ def _versions(run: Run) -> Rows:
 
 def overhead(run: Run) -> tuple[Rows, list[tuple[str, ...]]]:
     """What the recording itself cost and missed; and a row for each source."""
-    told = _mapping(run.meta.get("overhead"))
+    told = mapping(run.meta.get("overhead"))
     dropped = sum(latest[1] for track in run.find("recorder.dropped") if (latest := run.latest(track.id)))
     share = format_share(told["cpu_share"], 1) if _number(told, "cpu_share") else ""
     rows = [
@@ -124,7 +125,7 @@ def overhead(run: Run) -> tuple[Rows, list[tuple[str, ...]]]:
         ("records of the probe dropped", format_count(dropped) if run.find("step.wall") else ""),
     ]
     sources: list[tuple[str, ...]] = []
-    for name, source in _mapping(told.get("sources")).items():
+    for name, source in mapping(told.get("sources")).items():
         off = str(source.get("off") or "")
         late = source.get("lateness_max_ns")
         sources.append((str(name), _rate(source.get("asked_hz")), "" if off else _rate(source.get("rate_hz")),
@@ -135,7 +136,7 @@ def overhead(run: Run) -> tuple[Rows, list[tuple[str, ...]]]:
 def missing(run: Run) -> list[str]:
     """What was not measured, each with its reason, in order of first telling."""
     found: dict[str, None] = {}
-    gpu = _mapping(run.meta.get("gpu"))
+    gpu = mapping(run.meta.get("gpu"))
     if gpu.get("state") == "absent":
         why = str(gpu.get("reason") or "no reason was given")
         found[f"GPU figures: {why}. {gpu.get('hint') or ''}".strip()] = None
@@ -193,7 +194,3 @@ def _rate(hz: Any) -> str:
 
 def _number(told: Mapping[str, Any], key: str) -> bool:
     return isinstance(told.get(key), int | float)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

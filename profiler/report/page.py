@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from profiler.analysis.series import Throttle, throttles
+from profiler.metrics import stage_title
 from profiler.report import facts
 from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
-from profiler.report.step_chart import NAMES, flag, stage_bar, stage_swatch, step_chart
+from profiler.report.step_chart import flag, stage_bar, stage_swatch, step_chart
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import FLAGS, SCORES, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
@@ -79,7 +80,7 @@ def _stages(told: Mapping[str, Any]) -> list[dict[str, Any]]:
     def ms(value: float | None) -> str:
         return format_ms(None if value is None else value * 1e6, decimals, unit=False)
 
-    rows = [{"name": NAMES.get(stage, stage), "swatch": stage_swatch(stage), "ms": ms(value),
+    rows = [{"name": stage_title(stage), "swatch": stage_swatch(stage), "ms": ms(value),
              "share": format_share(value / usual), "device": ms(told["device_ms"].get(stage)),
              "lag": ms(told["lag_ms"].get(stage)), "sum": False} for stage, value in stages.items()]
     device = sum(told["device_ms"].values()) if told["device_ms"] else None

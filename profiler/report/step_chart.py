@@ -9,11 +9,11 @@ import numpy as np
 
 from profiler.analysis.series import FloatArray, IntArray
 from profiler.analysis.steps import Steps
+from profiler.metrics import stage_title
 from profiler.model import STAGES
 from profiler.report.svg import LEFT, RIGHT, Frame, label, names, svg, tag, top_of
 from profiler.units import format_ms, format_share, ms_decimals
 
-NAMES = {"data": "data wait"}
 WIDTH, HEIGHT = 900.0, 180.0
 BAR = 8.0  # px; steps that are narrower share a bar
 HATCHED, EDGED = 8.0, 3.0  # px below which a piece has no hatch, no edge
@@ -32,8 +32,8 @@ def stage_bar(stages_ms: Mapping[str, float], width: float = WIDTH) -> str:
         if wide <= 0:
             continue
         value = format_ms(stages_ms[stage] * 1e6, decimals)
-        title = f"{NAMES.get(stage, stage)} {value}, {format_share(stages_ms[stage] / total)}"
-        text = f"{NAMES.get(stage, stage)} {value}"
+        title = f"{stage_title(stage)} {value}, {format_share(stages_ms[stage] / total)}"
+        text = f"{stage_title(stage)} {value}"
         plate = 6.6 * len(text) + 12
         inner = [_piece(stage, x, 0.0, wide, height)]
         if plate < wide:
@@ -138,7 +138,7 @@ def _names(frame: Frame, heights: FloatArray) -> str:
     for stage, value in zip(STAGES, median):
         if total and value >= 0.02 * total:
             y = frame.y(min(low + float(value) / 2, frame.y.v1))
-            lines.append((y, f"text-{stage}", NAMES.get(stage, stage),
+            lines.append((y, f"text-{stage}", stage_title(stage),
                           format_ms(float(value) * 1e6, ms_decimals(total * 1e6), unit=False)))
         low += float(value)
     return names(lines, WIDTH - RIGHT + 10, 10.0, HEIGHT)
