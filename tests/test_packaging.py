@@ -42,6 +42,14 @@ def environment(tmp_path: Path) -> Path:
     return python
 
 
+def installed(form: str, wheel: Path, tmp_path: Path) -> Path:
+    """The interpreter of an environment that has StepScope in this form."""
+    python = environment(tmp_path)
+    what = [str(wheel)] if form == "wheel" else ["-e", str(ROOT)]
+    pip("--python", str(python), "install", "--no-deps", "--no-build-isolation", "--no-index", *what)
+    return python
+
+
 def hostile(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """A working directory and a PYTHONPATH that both hold modules of our names."""
     folders = [tmp_path / "cwd", tmp_path / "pythonpath"]
@@ -71,9 +79,7 @@ print("trained", len(data), app.MARK)
 
 @pytest.mark.parametrize("form", ["wheel", "editable"])
 def test_a_hostile_folder_changes_nothing(form: str, wheel: Path, tmp_path: Path) -> None:
-    python = environment(tmp_path)
-    what = [str(wheel)] if form == "wheel" else ["-e", str(ROOT)]
-    pip("--python", str(python), "install", "--no-deps", "--no-build-isolation", "--no-index", *what)
+    python = installed(form, wheel, tmp_path)
     cwd, env = hostile(tmp_path)
     command = str(python.parent / "stepscope")
 
@@ -94,9 +100,7 @@ def test_a_hostile_folder_changes_nothing(form: str, wheel: Path, tmp_path: Path
 @pytest.mark.parametrize("form", ["wheel", "editable"])
 def test_a_users_modules_of_our_names_are_theirs(form: str, wheel: Path, tmp_path: Path) -> None:
     """The user's script sees its own `app` and others, not ours, when it is recorded."""
-    python = environment(tmp_path)
-    what = [str(wheel)] if form == "wheel" else ["-e", str(ROOT)]
-    pip("--python", str(python), "install", "--no-deps", "--no-build-isolation", "--no-index", *what)
+    python = installed(form, wheel, tmp_path)
     cwd, env = hostile(tmp_path)
     (cwd / "app" / "__init__.py").write_text("MARK = 'mine'")
     (cwd / "profiler_of_mine.py").write_text("import runpy")

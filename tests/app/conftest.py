@@ -14,8 +14,11 @@ pytest.importorskip("PySide6")
 
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from app import theme
+from tests.app.desk import Desk, growing
+from tests.app.story import Story
 
 # What the offscreen platform says about itself, not about us.
 HARMLESS = ("This plugin does not support", "propagateSizeHints")
@@ -52,3 +55,18 @@ def dark(qapp: QApplication) -> Iterator[None]:
 @pytest.fixture
 def settings_file(tmp_path: Path) -> Path:
     return tmp_path / "window.ini"
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, dark: None) -> Iterator[Desk]:
+    """A Live panel with what it reads and records with."""
+    result = Desk(qtbot)
+    yield result
+    result.close()
+
+
+@pytest.fixture
+def live(desk: Desk, tmp_path: Path) -> Iterator[Story]:
+    """A run that is being recorded, shown on the desk."""
+    with growing(desk, tmp_path) as story:
+        yield story

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +9,13 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication
-from pytestqt.qtbot import QtBot
 
 from app import theme
 from app.live.header import chips
 from app.widgets.chart_row import ChartRow
 from app.widgets.folded_row import FoldedRow
-from tests.app.desk import Desk, growing
+from tests.app.desk import Desk
 from tests.app.story import STAGES, Story, baseline, without_gpu
-
-
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None) -> Iterator[Desk]:
-    result = Desk(qtbot)
-    yield result
-    result.close()
-
-
-@pytest.fixture
-def live(desk: Desk, tmp_path: Path) -> Iterator[Story]:
-    with growing(desk, tmp_path) as story:
-        yield story
 
 
 def wheel(row: ChartRow, x: float, notches: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +18,9 @@ from app.live.trial import Trial
 from app.live.verify import outcome_parts
 from app.widgets.output_view import OPEN, OutputView
 from profiler.run.results import append_result
-from tests.app.desk import Desk, growing
+from tests.app.desk import Desk
 from tests.app.story import Story, baseline
 from tests.runs import START_NS, make_run
-
-
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None) -> Iterator[Desk]:
-    result = Desk(qtbot)
-    yield result
-    result.close()
-
-
-@pytest.fixture
-def live(desk: Desk, tmp_path: Path) -> Iterator[Story]:
-    with growing(desk, tmp_path) as story:
-        yield story
 
 
 def test_a_choice_of_several_gpus(desk: Desk, tmp_path: Path) -> None:
