@@ -23,7 +23,7 @@ from profiler.record.ticks import SourceThread
 from profiler.record.wake import ENDING, Wake
 from profiler.run.writer import RunWriter
 
-TURN_NS = 200_000_000  # between commits: half of what the recorder costs is committing
+TURN_NS = 200_000_000  # between commits: they are a good part of what the recorder costs
 SECOND_NS = 1_000_000_000
 ANCHOR_NS = 60_000_000_000
 SOURCES_END_S = 1.0  # a source that hangs is left behind after that

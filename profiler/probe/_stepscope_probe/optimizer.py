@@ -1,7 +1,7 @@
 """Optimizer steps. They are counted and never are boundaries.
 
 Torch's global optimizer hooks tell of each one, but run inside what torch itself puts
-around a step (about 0.1 ms with cold caches). So the function with which torch wraps the
+around a step, which takes time too. So the function with which torch wraps the
 `step` of an optimizer's class is wrapped too, and the stage is as long as the call. An
 optimizer made before us has only the hooks.
 """

@@ -27,7 +27,7 @@ from .window import TraceWindow
 
 VERSION = 1
 _STEP = '["step",' + ",".join(["%d"] * 15) + "]\n"
-_FLUSH_NS = 50_000_000  # what waits at most that long is sent with one write: a write costs 16 us and more
+_FLUSH_NS = 50_000_000  # what waits at most that long is sent with one write: each write is a system call
 _SLOW_NS = 100_000_000  # between looks at CUDA's memory
 
 
