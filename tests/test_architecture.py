@@ -18,7 +18,7 @@ EVERYTHING = [*SOURCES, ROOT / "stepscope.py", *sorted((ROOT / "tests").rglob("*
 # Who may be imported at all, outside the standard library.
 OUTSIDE = {
     "app": {"PySide6", "pyqtgraph", "numpy"},
-    "profiler": {"numpy", "jinja2", "psutil", "pynvml"},
+    "profiler": {"numpy", "jinja2", "psutil", "pynvml", "msgspec"},
     "workloads": {"torch", "torchvision", "PIL", "numpy"},
 }
 # Which of our own folders each may import.
@@ -32,16 +32,17 @@ FORBIDDEN = {"app": {"torch", "sqlite3", "pynvml", "psutil"}, "profiler": {"PySi
 BASE = {"model", "metrics", "units", "errors", "paths", "version"}
 LAYERS: dict[str, set[str]] = {
     "cli": {"record", "report", "experiments", "importers", "rules", "analysis", "run", "sources", "catalog",
-            "doctor", "replay"},
+            "doctor", "replay", "trace"},
     "doctor": {"sources", "run"},
     "report": {"rules", "analysis", "run"},
     "experiments": {"record", "rules", "analysis", "run"},
     "record": {"sources", "run", "catalog"},
     "sources": {"run"},
-    "rules": {"replay", "analysis", "run"},
-    "replay": {"analysis", "run"},
-    "analysis": {"run"},
-    "importers": {"analysis", "run"},
+    "rules": {"replay", "analysis", "trace", "run"},
+    "replay": {"analysis", "trace"},
+    "analysis": {"trace", "run"},
+    "importers": {"trace"},
+    "trace": set(),
     "run": set(),
     "catalog": set(),
 }

@@ -1,0 +1,119 @@
+"""What a name says: each rule here looks at one text, and is applied once a name, not once an event."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiler.trace.model import Codes, Small
+
+T = TypeVar("T")
+
+
+class Call(IntEnum):
+    """What a runtime or driver call does."""
+
+    OTHER = 0
+    LAUNCH = 1        # a kernel
+    GRAPH = 2         # a graph
+    MEMCPY = 3
+    MEMSET = 4
+    ALLOCATOR = 5
+    SYNC = 6          # blocks until stream, event or device is done
+    RECORD = 7        # event record
+    WAIT = 8          # a stream waits for an event
+
+
+class Copy(IntEnum):
+    """Direction and host memory of a copy."""
+
+    OTHER = 0
+    H2D_PAGEABLE = 1
+    H2D_PINNED = 2
+    H2D = 3           # host memory not told
+    D2H_PAGEABLE = 4
+    D2H_PINNED = 5
+    D2H = 6
+    D2D = 7
+    P2P = 8
+
+
+_CALLS = (
+    (re.compile(r"^(cu|hip|cuda)\w*GraphLaunch", re.I), Call.GRAPH),
+    (re.compile(r"^(cuda|cu|hip|hipExt|hipModule|hipExtModule|hipHcc)\w*Launch\w*(Kernel|Ex|ExC|Device)|"
+                r"^cuLaunch|^hipLaunch|^cudaLaunch", re.I), Call.LAUNCH),
+    (re.compile(r"^(cuda|cu|hip)\w*(StreamSynchronize|DeviceSynchronize|CtxSynchronize|EventSynchronize|"
+                r"ThreadSynchronize)", re.I), Call.SYNC),
+    (re.compile(r"^(cuda|cu|hip)\w*StreamWaitEvent", re.I), Call.WAIT),
+    (re.compile(r"^(cuda|cu|hip)\w*EventRecord", re.I), Call.RECORD),
+    (re.compile(r"^(cuda|cu|hip)(Malloc|Free|HostAlloc|ExtMalloc|Mem(Alloc|Free|HostAlloc|Create|Release|Map|"
+                r"Unmap|AddressReserve|AddressFree|SetAccess)|HostMalloc|HostFree|HostRegister|HostUnregister|"
+                r"MemHostRegister|MemHostUnregister|MemPool)", re.I), Call.ALLOCATOR),
+    (re.compile(r"^(cuda|cu|hip)\w*(Memcpy|Copy(Peer|HtoD|DtoH|DtoD))", re.I), Call.MEMCPY),
+    (re.compile(r"^(cuda|cu|hip)\w*Mem(set|SetD)", re.I), Call.MEMSET),
+)
+_COMMUNICATION = re.compile(r"nccl|rccl|nvshmem|mscclpp?\b|oneccl|\bcross_device_reduce|allreduce_|all_gather_into"
+                            r"|(one|two)_shot_all_?reduce|multimem_", re.I)
+LOADER = re.compile(r"enumerate\(DataLoader\)|DataLoaderIter\.__next__", re.I)
+STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
+
+
+def call(name: str) -> Call:
+    for pattern, kind in _CALLS:
+        if pattern.search(name):
+            return kind
+    return Call.OTHER
+
+
+def is_communication(name: str) -> bool:
+    """A kernel of NCCL, RCCL and kin."""
+    return bool(_COMMUNICATION.search(name))
+
+
+def is_loader(name: str) -> bool:
+    """The annotation that torch puts around the loader's `__next__`."""
+    return bool(LOADER.search(name))
+
+
+def step_number(name: str) -> int:
+    """N of ProfilerStep#N; -1 for any other name."""
+    found = STEP.match(name)
+    return int(found.group(1)) if found else -1
+
+
+def copy(name: str) -> Copy:
+    """From Kineto's names: "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice", "Memcpy DtoD", ..."""
+    text = name.lower().replace(" ", "")
+    if "htod" in text or "hosttodevice" in text:
+        return Copy.H2D_PAGEABLE if "pageable" in text else Copy.H2D_PINNED if "pinned" in text else Copy.H2D
+    if "dtoh" in text or "devicetohost" in text:
+        return Copy.D2H_PAGEABLE if "pageable" in text else Copy.D2H_PINNED if "pinned" in text else Copy.D2H
+    if "ptop" in text or "peer" in text:
+        return Copy.P2P
+    if "dtod" in text or "devicetodevice" in text:
+        return Copy.D2D
+    return Copy.OTHER
+
+
+def per_name(names: tuple[str, ...], column: Codes, rule: Callable[[str], int],
+             none: int = 0) -> NDArray[np.int64]:
+    """`rule` of the text of every row: int64[n], `none` where the row has no text. One call a distinct name."""
+    used = np.unique(column)
+    used = used[used >= 0]
+    table = np.full(len(names) + 1, none, np.int64)  # the last entry answers for -1
+    for code in used.tolist():
+        table[code] = int(rule(names[code]))
+    return table[column]
+
+
+def calls(names: tuple[str, ...], column: Codes, kind: Small, wanted: tuple[int, ...]) -> NDArray[np.int64]:
+    """Call of every row whose kind is in `wanted`; Call.OTHER for the others."""
+    rows = np.isin(kind, wanted)
+    result = np.zeros(len(column), np.int64)
+    result[rows] = per_name(names, column[rows], call)
+    return result
