@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from profiler.analysis.facts import Facts
-
-NO_RULES = {"base", "notes", "numbers", "verdict", "words"}
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -95,17 +91,17 @@ class Outcome:
 class Rule:
     name: str
     title: str
-    check: Callable[[Facts], Outcome]
+    check: Callable[[Any], Outcome]  # Facts of a run; TraceFacts in profiler.rules.trace
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """Every rule in this folder, in order of name."""
+def rules(folder: str = "profiler.rules") -> tuple[Rule, ...]:
+    """Every rule in a folder, in order of name."""
     found = []
-    package = importlib.import_module("profiler.rules")
+    package = importlib.import_module(folder)
     for item in pkgutil.iter_modules(package.__path__):
-        if item.name not in NO_RULES and not item.name.startswith("_"):
-            module = importlib.import_module(f"profiler.rules.{item.name}")
+        module = importlib.import_module(f"{folder}.{item.name}")
+        if hasattr(module, "check"):
             found.append(Rule(module.NAME, module.TITLE, module.check))
     return tuple(found)
 

@@ -11,6 +11,7 @@ from profiler.analysis.facts import Facts, gather
 from profiler.analysis.steps import step_processes, training_process
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from profiler.rules.base import Finding, rules
+from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
@@ -22,20 +23,6 @@ if TYPE_CHECKING:
 WORDS = {"input": "input_bound", "transfer": "transfer_bound", "host": "host_bound"}
 WITHOUT = {"input": "with batches ready", "transfer": "without copies of the batch",
            "host": "with a host that costs nothing"}
-GAIN = 1.05  # a smaller gain names no bottleneck
-NEARLY = 0.9  # of the largest gain: named as well
-LARGE = 0.15  # share of the step from which a class is named in any case
-FULL = 0.85  # share of compute from which a run is compute-bound
-SURE = 1.10  # gain from which noise cannot have made the verdict
-
-
-@dataclass(frozen=True)
-class Decision:
-    verdict: str
-    also: tuple[str, ...] = ()
-    confidence: str = "low"
-    reason: str = ""
-    gain: float = 1.0  # of the ideal without the bottleneck
 
 
 @dataclass(frozen=True)
