@@ -1,0 +1,154 @@
+"""Whose work a device activity is: the operator around its launch, the outermost one, the module."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from profiler.analysis.trace.joined import CALLS, Joined
+from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
+
+MODULE = "nn.Module: "
+
+
+def nearest(parent: Codes, wanted: Flags) -> Codes:
+    """For each row the closest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
+    up = np.where(wanted, np.arange(len(parent), dtype=np.int32), parent)
+    open_rows = np.flatnonzero(~wanted & (up >= 0))
+    while len(open_rows):  # each round doubles the reach
+        up[open_rows] = up[up[open_rows]]
+        at = up[open_rows]
+        open_rows = open_rows[(at >= 0) & ~wanted[at]]
+    return up
+
+
+def above(parent: Codes, wanted: Flags) -> Codes:
+    """For each row the closest of its ancestors, itself not among them, that is `wanted`; NONE without one."""
+    return take(nearest(parent, wanted), parent)
+
+
+def outermost(parent: Codes, wanted: Flags) -> Codes:
+    """For each row the farthest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
+    near = nearest(parent, wanted)
+    over = take(near, parent)
+    root = np.where(over >= 0, over, np.arange(len(parent), dtype=np.int32))
+    while True:
+        further = root[root]
+        if (further == root).all():
+            return np.where(near >= 0, take(root, near), NONE).astype(np.int32)
+        root = further
+
+
+def take(column: Codes, rows: Codes) -> Codes:
+    """`column[rows]`, NONE where the row is NONE."""
+    if not len(column):
+        return np.full(len(rows), NONE, np.int32)
+    return np.where(rows >= 0, column[rows], NONE).astype(np.int32)
+
+
+class Owners:
+    """Operators and modules around host rows and behind device rows. Rows of Trace.host; NONE where unknown."""
+
+    def __init__(self, joined: Joined) -> None:
+        self.joined = joined
+        self.trace = joined.trace
+
+    @cached_property
+    def is_operator(self) -> Flags:
+        return self.trace.host.kind == Kind.OPERATOR
+
+    @cached_property
+    def operator(self) -> Codes:
+        """The operator closest around each host row, the row itself when it is one."""
+        return nearest(self.joined.parent, self.is_operator)
+
+    @cached_property
+    def top(self) -> Codes:
+        """The outermost operator around each host row, the row itself among them."""
+        return outermost(self.joined.parent, self.is_operator)
+
+    @cached_property
+    def enclosing(self) -> Codes:
+        """The operator or call closest around each host row, never the row itself.
+
+        Frames of Python and annotations are looked through, so that times of operators are the same
+        whether or not a trace was recorded with stacks.
+        """
+        kind = self.trace.host.kind
+        return above(self.joined.parent, self.is_operator | np.isin(kind, CALLS))
+
+    @cached_property
+    def module(self) -> Codes:
+        """The row "nn.Module: ..." closest around each host row.
+
+        A backward node belongs to the module of the forward operator with its sequence number; of
+        several with one number the latest made the node.
+        """
+        trace, parent = self.trace, self.joined.parent
+        rows = np.flatnonzero(trace.host.kind == Kind.PYTHON)
+        modules = np.zeros(len(trace.host), bool)
+        starts = np.array([name.startswith(MODULE) for name in trace.names] or [False])
+        modules[rows] = starts[trace.host.name[rows]]
+        if not modules.any():
+            return np.full(len(trace.host), NONE, np.int32)
+        around = nearest(parent, modules)
+        node = take(nearest(parent, self.backward), np.arange(len(parent), dtype=np.int32))
+        forward = take(self.forward, node)
+        return np.where(around >= 0, around, take(around, forward)).astype(np.int32)
+
+    @cached_property
+    def backward(self) -> Flags:
+        """Operators that run a node of the backward pass."""
+        host = self.trace.host
+        return self.is_operator & (host.sequence >= 0) & (host.forward_thread > 0)
+
+    @cached_property
+    def forward(self) -> Codes:
+        """For each backward node the forward operator that made it, by sequence number."""
+        host = self.trace.host
+        result = np.full(len(host), NONE, np.int32)
+        made = np.flatnonzero(self.is_operator & (host.sequence >= 0) & (host.forward_thread <= 0))
+        nodes = np.flatnonzero(self.backward)
+        if not len(made) or not len(nodes):
+            return result
+        order = made[np.argsort(host.sequence[made], kind="stable")]  # of equal ones the latest comes last
+        at = np.searchsorted(host.sequence[order], host.sequence[nodes], side="right") - 1
+        found = order[np.maximum(at, 0)]
+        result[nodes] = np.where(host.sequence[found] == host.sequence[nodes], found, NONE)
+        return result
+
+    @cached_property
+    def device_operator(self) -> Codes:
+        """The operator closest around the launch of each device row.
+
+        Where the file has no launch, or none inside an operator: the operator with the activity's
+        "External id", which older files fill with the correlation instead.
+        """
+        trace = self.trace
+        found = take(self.operator, self.joined.launch)
+        lost = np.flatnonzero((found < 0) & (trace.device.external > 0)
+                              & (trace.device.external != trace.device.correlation))
+        rows = np.flatnonzero(self.is_operator & (trace.host.external > 0))
+        if len(lost) and len(rows):
+            order = rows[np.argsort(trace.host.external[rows], kind="stable")]
+            ids = trace.host.external[order]
+            at = np.minimum(np.searchsorted(ids, trace.device.external[lost]), len(order) - 1)
+            found[lost] = np.where(ids[at] == trace.device.external[lost], order[at], NONE)
+        return found
+
+    @cached_property
+    def device_top(self) -> Codes:
+        """The outermost operator around the launch of each device row."""
+        return take(self.top, self.device_operator)
+
+    @cached_property
+    def device_module(self) -> Codes:
+        """The module row behind each device row, that of the forward operator for backward work."""
+        launch = take(self.module, self.joined.launch)
+        return np.where(launch >= 0, launch, take(self.module, self.device_operator)).astype(np.int32)
+
+
+def durations(start: Ints, end: Ints) -> Ints:
+    """Lengths, ns; never negative."""
+    return np.maximum(end - start, 0)
