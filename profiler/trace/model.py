@@ -57,6 +57,7 @@ class Host:
     dims: Codes          # "Input Dims" as its JSON text
     types: Codes         # "Input type" as its JSON text
     stack: Codes         # "Call stack", frames separated by ;
+    concrete: Codes      # "Concrete Inputs" as its JSON text: strides, paddings, flags of an operator
 
     def __len__(self) -> int:
         return len(self.start)

@@ -107,7 +107,9 @@ def _trace(source: str, data: bytes) -> Trace:
                      _number(args.get("Fwd thread id")),
                      names[msgspec.json.encode(dims).decode()] if dims else NONE,
                      names[msgspec.json.encode(types).decode()] if types else NONE,
-                     names[args["Call stack"]] if args.get("Call stack") else NONE))
+                     names[args["Call stack"]] if args.get("Call stack") else NONE,
+                     names[msgspec.json.encode(args["Concrete Inputs"]).decode()]
+                     if args.get("Concrete Inputs") else NONE))
     info = document.get("distributedInfo") or {}
     return Trace(
         source=source, names=tuple(names), threads=tuple(Thread(_number(p), _number(t)) for p, t in threads),
@@ -118,7 +120,7 @@ def _trace(source: str, data: bytes) -> Trace:
 
 
 _SMALL = {"kind": np.uint8}
-_CODES = {"name", "thread", "device", "dims", "types", "stack", "device_type", "host", "dtype", "group", "ranks",
+_CODES = {"name", "thread", "device", "dims", "types", "stack", "concrete", "device_type", "host", "dtype", "group", "ranks",
           "block", "registers", "shared"}
 
 
