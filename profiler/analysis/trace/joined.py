@@ -34,7 +34,8 @@ class Joined:
     @cached_property
     def communication(self) -> Flags:
         """Device rows that are kernels of a communication library."""
-        return (self.trace.device.kind == Kind.KERNEL) & self.device_names(names.is_communication).astype(bool)
+        named = self.device_names(names.is_communication).astype(bool)
+        return (self.trace.device.kind == Kind.KERNEL) & named
 
     @cached_property
     def copy(self) -> Ints:
@@ -54,7 +55,7 @@ class Joined:
         A driver call inside a runtime call is part of it: the outermost call is the launch.
         """
         host, device = self.trace.host, self.trace.device
-        rows = np.flatnonzero(np.isin(host.kind, CALLS) & (host.correlation > 0))
+        rows = np.flatnonzero(self.is_call & (host.correlation > 0))
         if not len(rows) or not len(device):
             return np.full(len(device), NONE, np.int32)
         order = rows[np.argsort(host.correlation[rows], kind="stable")]  # of equal ones the first, the outer
@@ -65,16 +66,47 @@ class Joined:
         return np.where(launch >= 0, outer[launch], NONE).astype(np.int32)
 
     @cached_property
+    def is_call(self) -> Flags:
+        """Host rows that are runtime or driver calls."""
+        kind = self.trace.host.kind
+        return (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
+
+    @cached_property
+    def kernel_launch(self) -> Flags:
+        """Host rows that launch kernels or graphs: outermost calls, by name or by the kernels they own."""
+        rows = np.isin(self.call, (int(names.Call.LAUNCH), int(names.Call.GRAPH)))
+        result = np.zeros(len(rows), np.bool_)
+        result[self.outer_call[rows]] = True
+        kernels = self.launch[self.trace.device.kind == Kind.KERNEL]
+        result[kernels[kernels >= 0]] = True
+        return result
+
+    @cached_property
+    def compute(self) -> Flags:
+        """Device rows that compute: neither communication nor copy nor memset."""
+        kind = self.trace.device.kind
+        return (kind != Kind.MEMCPY) & (kind != Kind.MEMSET) & ~self.communication
+
+    @cached_property
+    def main_device(self) -> int:
+        """The device with most compute (of equal ones the lowest number); NONE without an accelerator."""
+        device = self.trace.device
+        if not len(device):
+            return NONE
+        ids, at = np.unique(device.device, return_inverse=True)
+        work = np.bincount(at, np.where(self.compute, device.end - device.start, 0), len(ids))
+        return int(ids[np.argmax(work)])
+
+    @cached_property
     def outer_call(self) -> Codes:
-        """For each host row the outermost runtime or driver call that holds it; the row itself without one."""
-        kind, parent = self.trace.host.kind, self.parent
-        outer = np.arange(len(kind), dtype=np.int32)
-        for _ in range(8):  # calls nest two or three deep
-            up = parent[outer]
-            inside = (up >= 0) & np.isin(kind[np.maximum(up, 0)], CALLS)
-            if not inside.any():
-                break
-            outer = np.where(inside, up, outer).astype(np.int32)
+        """For each host row the outermost runtime or driver call that holds it; itself without one."""
+        outer = np.arange(len(self.parent), dtype=np.int32)
+        rows = np.flatnonzero(self.is_call)
+        while len(rows):  # calls nest two or three deep
+            up = self.parent[outer[rows]]
+            inside = (up >= 0) & self.is_call[up]
+            rows = rows[inside]
+            outer[rows] = up[inside]
         return outer
 
 
@@ -84,17 +116,47 @@ def parents(start: Ints, end: Ints, lane: Codes) -> Codes:
     Rows are sorted by start, then by falling end. An event that reaches beyond the one
     it starts in (clocks are not perfect) still counts as inside it.
     """
+    if not len(start):
+        return np.zeros(0, np.int32)
+    order = np.argsort(lane, kind="stable")
+    found = last_above(end[order], start[order])
+    same = (found >= 0) & (lane[order[found]] == lane[order])  # the nearest of another lane: none in its own
     result = np.full(len(start), NONE, np.int32)
-    for one in np.unique(lane).tolist():
-        rows = np.flatnonzero(lane == one)
-        stack: list[int] = []
-        ends: list[int] = []
-        for row, t0, t1 in zip(rows.tolist(), start[rows].tolist(), end[rows].tolist(), strict=True):
-            while ends and ends[-1] <= t0:
-                ends.pop()
-                stack.pop()
-            if stack:
-                result[row] = stack[-1]
-            stack.append(row)
-            ends.append(t1)
+    result[order] = np.where(same, order[found], NONE)
+    return result
+
+
+def last_above(values: Ints, floor: Ints) -> Ints:
+    """For each i the largest j < i with values[j] > floor[i]; NONE without one: int64[n].
+
+    A tree of maxima is climbed and descended for all rows at once, so that no order of
+    the values makes it slow.
+    """
+    n = len(values)
+    result = np.full(n, NONE, np.int64)
+    levels = [values]
+    while len(levels[-1]) > 1:
+        below = levels[-1]
+        even = below[: len(below) // 2 * 2].reshape(-1, 2).max(axis=1)
+        levels.append(np.concatenate((even, below[len(even) * 2:])))
+    query = np.arange(n)
+    at = query
+    found: list[tuple[Ints, Ints]] = []  # by level: queries, and the block that holds their answer
+    for level in levels:
+        left = np.flatnonzero(at & 1)
+        hit = left[level[at[left] - 1] > floor[query[left]]]
+        found.append((query[hit], at[hit] - 1))
+        stay = np.ones(len(at), np.bool_)
+        stay[hit] = False
+        stay &= at > 1
+        query, at = query[stay], at[stay] >> 1
+    query = block = np.zeros(0, np.int64)
+    for k in range(len(levels) - 1, -1, -1):
+        query, block = np.concatenate((query, found[k][0])), np.concatenate((block, found[k][1]))
+        if k:
+            right = block * 2 + 1
+            last = len(levels[k - 1]) - 1
+            inside = (right <= last) & (levels[k - 1][np.minimum(right, last)] > floor[query])
+            block = np.where(inside, right, block * 2)
+    result[query] = block
     return result
