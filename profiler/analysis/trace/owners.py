@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +11,16 @@ from profiler.analysis.trace.joined import CALLS, Joined
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 MODULE = "nn.Module: "
+_LONGEST_PATH = 2000  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where in the tree of modules a call is: "Net_0/Block_3/Linear_7"."""
+
+    texts: tuple[str, ...]
+    code: Codes     # index into `texts` beside Trace.host; NONE where the row is no module
+    parent: Codes   # for each path that of the module around it; NONE at the top
 
 
 def nearest(parent: Codes, wanted: Flags) -> Codes:
@@ -24,7 +35,7 @@ def nearest(parent: Codes, wanted: Flags) -> Codes:
 
 
 def above(parent: Codes, wanted: Flags) -> Codes:
-    """For each row the closest of its ancestors, itself not among them, that is `wanted`; NONE without one."""
+    """For each row the closest ancestor, not itself, that is `wanted`: int32[n], NONE without one."""
     return take(nearest(parent, wanted), parent)
 
 
@@ -48,7 +59,7 @@ def take(column: Codes, rows: Codes) -> Codes:
 
 
 class Owners:
-    """Operators and modules around host rows and behind device rows. Rows of Trace.host; NONE where unknown."""
+    """Operators and modules around host rows and behind device rows, as rows of Trace.host; NONE: unknown."""
 
     def __init__(self, joined: Joined) -> None:
         self.joined = joined
@@ -57,6 +68,11 @@ class Owners:
     @cached_property
     def is_operator(self) -> Flags:
         return self.trace.host.kind == Kind.OPERATOR
+
+    @cached_property
+    def is_call(self) -> Flags:
+        """Runtime and driver calls."""
+        return np.isin(self.trace.host.kind, CALLS)
 
     @cached_property
     def operator(self) -> Codes:
@@ -75,8 +91,29 @@ class Owners:
         Frames of Python and annotations are looked through, so that times of operators are the same
         whether or not a trace was recorded with stacks.
         """
-        kind = self.trace.host.kind
-        return above(self.joined.parent, self.is_operator | np.isin(kind, CALLS))
+        return above(self.joined.parent, self.is_operator | self.is_call)
+
+    @cached_property
+    def is_module(self) -> Flags:
+        """Calls of nn.Modules."""
+        named = np.array([name.startswith(MODULE) for name in self.trace.names] or [False])
+        return (self.trace.host.kind == Kind.PYTHON) & named[self.trace.host.name]
+
+    @cached_property
+    def paths(self) -> Paths:
+        host, names = self.trace.host, self.trace.names
+        code = np.full(len(host), NONE, np.int32)
+        rows = np.flatnonzero(self.is_module)
+        around = above(self.joined.parent, self.is_module)[rows]
+        numbers: dict[tuple[int, int], int] = {}
+        for row, outer, name in zip(rows.tolist(), around.tolist(), host.name[rows].tolist(), strict=True):
+            key = (int(code[outer]) if outer >= 0 else NONE, name)
+            code[row] = numbers.setdefault(key, len(numbers))
+        texts: list[str] = []
+        for outer, name in numbers:
+            before = "" if outer < 0 else texts[outer] + "/" if len(texts[outer]) < _LONGEST_PATH else ".../"
+            texts.append(before + names[name].removeprefix(MODULE))
+        return Paths(tuple(texts), code, np.array([outer for outer, _ in numbers], np.int32))
 
     @cached_property
     def module(self) -> Codes:
@@ -85,16 +122,11 @@ class Owners:
         A backward node belongs to the module of the forward operator with its sequence number; of
         several with one number the latest made the node.
         """
-        trace, parent = self.trace, self.joined.parent
-        rows = np.flatnonzero(trace.host.kind == Kind.PYTHON)
-        modules = np.zeros(len(trace.host), bool)
-        starts = np.array([name.startswith(MODULE) for name in trace.names] or [False])
-        modules[rows] = starts[trace.host.name[rows]]
-        if not modules.any():
-            return np.full(len(trace.host), NONE, np.int32)
-        around = nearest(parent, modules)
-        node = take(nearest(parent, self.backward), np.arange(len(parent), dtype=np.int32))
-        forward = take(self.forward, node)
+        parent = self.joined.parent
+        if not self.is_module.any():
+            return np.full(len(parent), NONE, np.int32)
+        around = nearest(parent, self.is_module)
+        forward = take(self.forward, nearest(parent, self.backward))
         return np.where(around >= 0, around, take(around, forward)).astype(np.int32)
 
     @cached_property
@@ -141,6 +173,11 @@ class Owners:
     def device_top(self) -> Codes:
         """The outermost operator around the launch of each device row."""
         return take(self.top, self.device_operator)
+
+    @cached_property
+    def device_backward(self) -> Flags:
+        """Device rows launched inside a node of the backward pass."""
+        return take(nearest(self.joined.parent, self.backward), self.device_operator) >= 0
 
     @cached_property
     def device_module(self) -> Codes:

@@ -1,0 +1,125 @@
+"""Operators by name, input shapes and call stack: calls, host time, device time, matrix units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.trace import tensor_cores
+from profiler.analysis.trace.grouping import coded, summed
+from profiler.analysis.trace.owners import Owners, durations, take
+from profiler.trace.model import NONE, Codes, Flags, Ints
+
+KEYS = ("name", "shapes", "types", "stack")
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Operators with one key. Total is with what they call, self without.
+
+    A call inside another one of the same key adds nothing to the totals, so that they are
+    never longer than the time that passed. Host self time is outside nested operators and
+    runtime calls. Device time is of every kernel, copy and memset launched.
+    """
+
+    key: tuple[str, ...]
+    calls: int
+    host_total_ns: int
+    host_self_ns: int
+    device_total_ns: int
+    device_self_ns: int
+    device_activities: int          # launched by themselves
+    tensor_cores: float | None      # share of device self time on matrix units; None without device time
+    tensor_cores_possible: bool     # an operator that could use them
+
+
+def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Operator, ...]:
+    """Operators with equal values of `keys` (of KEYS), most device time first, then most host time.
+
+    `rows`: host rows to look at, bool[n].
+    """
+    trace = owners.trace
+    chosen = np.flatnonzero(owners.is_operator if rows is None else owners.is_operator & rows)
+    if not len(chosen):
+        return ()
+    host = trace.host
+    columns = {"name": host.name, "shapes": host.dims, "types": host.types, "stack": host.stack}
+    first, code = coded([columns[key][chosen] for key in keys or ("name",)])
+    first, n = chosen[first], len(first)
+    group = np.full(len(trace.host), NONE, np.int32)
+    group[chosen] = code
+    outer = owners.enclosing
+    inside = chosen[_inside_own_group(group, outer, chosen)]
+
+    time = durations(host.start, host.end)
+    total = summed(code, time[chosen], n)
+    total -= summed(group[inside], time[inside], n)
+    own = summed(code, self_time(owners)[chosen], n)
+    device = _device(owners, group, outer, n)
+    calls = np.bincount(code, minlength=n)
+    possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
+    texts = [tuple(trace.names[v] if v >= 0 else "" for v in values)
+             for values in zip(*(columns[key][first].tolist() for key in keys or ("name",)), strict=True)]
+    order = sorted(range(n), key=lambda i: (-device.total[i], -total[i], texts[i]))
+    return tuple(
+        Operator(texts[i], int(calls[i]), int(total[i]), int(own[i]), int(device.total[i]),
+                 int(device.own[i]), int(device.count[i]),
+                 float(device.tensor[i] / device.own[i]) if device.own[i] else None, possible[i])
+        for i in order)
+
+
+def self_time(owners: Owners) -> Ints:
+    """Time of each host row that no operator or call inside it takes, ns: int64[n], never negative."""
+    host = owners.trace.host
+    time = durations(host.start, host.end)
+    outer = owners.enclosing
+    inner = np.flatnonzero((outer >= 0) & (owners.is_operator | owners.is_call))
+    at = outer[inner]
+    within = durations(host.start[inner], np.minimum(host.end[inner], host.end[at]))
+    taken = np.bincount(at, within, minlength=len(time)).astype(np.int64)
+    return np.maximum(time - taken, 0)
+
+
+def _inside_own_group(group: Codes, outer: Codes, rows: Ints) -> Flags:
+    """Which rows lie, at any depth, in a row of their own group: bool[len(rows)]."""
+    result = np.zeros(len(rows), bool)
+    open_ones, at = np.arange(len(rows)), outer[rows]
+    while len(open_ones):
+        keep = at >= 0
+        open_ones, at = open_ones[keep], at[keep]
+        same = group[at] == group[rows[open_ones]]
+        result[open_ones[same]] = True
+        open_ones, at = open_ones[~same], outer[at[~same]]
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    total: Ints
+    own: Ints
+    count: Ints
+    tensor: Ints
+
+
+def _device(owners: Owners, group: Codes, outer: Codes, n: int) -> _Device:
+    """Device time behind each group: int64[n] each."""
+    trace = owners.trace
+    time = durations(trace.device.start, trace.device.end)
+    at = owners.device_operator
+    mine = take(group, at)
+    rows = np.flatnonzero(mine >= 0)
+    own, count = summed(mine[rows], time[rows], n), np.bincount(mine[rows], minlength=n)
+    tensor = summed(mine[rows], (time * tensor_cores.used(owners))[rows], n)
+    # A row passes its time to what encloses it; a group takes it from its outermost row only.
+    spent = summed(at[at >= 0], time[at >= 0], len(trace.host))
+    total = np.zeros(n, np.int64)
+    source = np.flatnonzero(spent)
+    amount = spent[source]
+    while len(source):
+        here = group[source] >= 0
+        here[here] = ~_inside_own_group(group, outer, source[here])
+        total += summed(group[source[here]], amount[here], n)
+        following = outer[source]
+        amount, source = amount[following >= 0], following[following >= 0].astype(np.int64)
+    return _Device(total, own, count, tensor)
