@@ -44,6 +44,7 @@ class Copy(IntEnum):
 
 
 _CALLS = (
+    (re.compile(r"^(cu|hip|cuda)LaunchHostFunc", re.I), Call.OTHER),  # a callback of the host, no kernel
     (re.compile(r"^(cu|hip|cuda)\w*GraphLaunch", re.I), Call.GRAPH),
     (re.compile(r"^(cuda|cu|hip|hipExt|hipModule|hipExtModule|hipHcc)\w*Launch\w*(Kernel|Ex|ExC|Device)|"
                 r"^cuLaunch|^hipLaunch|^cudaLaunch", re.I), Call.LAUNCH),
@@ -57,10 +58,21 @@ _CALLS = (
     (re.compile(r"^(cuda|cu|hip)\w*(Memcpy|Copy(Peer|HtoD|DtoH|DtoD))", re.I), Call.MEMCPY),
     (re.compile(r"^(cuda|cu|hip)\w*Mem(set|SetD)", re.I), Call.MEMSET),
 )
-_COMMUNICATION = re.compile(r"nccl|rccl|nvshmem|mscclpp?\b|oneccl|\bcross_device_reduce|allreduce_|all_gather_into"
-                            r"|(one|two)_shot_all_?reduce|multimem_", re.I)
+_COMMUNICATION = re.compile(r"nccl|rccl|nvshmem|mscclpp?\b|oneccl|\bcross_device_reduce|allreduce_|"
+                            r"all_gather_into|(one|two)_shot_all_?reduce|multimem_", re.I)
 LOADER = re.compile(r"enumerate\(DataLoader\)|DataLoaderIter\.__next__", re.I)
 STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
+OPTIMIZER = re.compile(r"^Optimizer\.step\b")
+AUTOGRAD = re.compile(r"Backward\d*$|^(torch::autograd::)?AccumulateGrad$|^autograd::engine|"
+                      r"^torch::autograd::")
+# What frameworks write themselves: it says nothing that the user put there.
+FRAMEWORK = re.compile(r"^\W*(DistributedDataParallel|DDP\b|FSDP|FullyShardedDataParallel|DeepSpeed|nccl|"
+                       r"gloo|c10d|Optimizer\b|ProfilerStep|forward|backward|autograd|enumerate\(DataLoader|"
+                       r"Torch-Compiled|TorchDynamo|CompiledFx|Call CompiledFx|CompiledFunction|Inductor|AOT|"
+                       r"Pregraph|Iteration\b|PyTorch Profiler|Activity Buffer)", re.I)
+NAMED_WORK = re.compile(r"(?<![a-z])(checkpoint\w*|sav(e|es|ed|er|ing)|log(s|ged|ger|gers|ging)?|"
+                        r"eval(s|uat\w*)?|valid(s|at\w*)?|gc|garbage)(?![a-z])", re.I)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def call(name: str) -> Call:
@@ -86,6 +98,26 @@ def step_number(name: str) -> int:
     return int(found.group(1)) if found else -1
 
 
+def is_optimizer(name: str) -> bool:
+    """The annotation that torch puts around an optimizer's `step`."""
+    return bool(OPTIMIZER.match(name))
+
+
+def is_autograd(name: str) -> bool:
+    """A node of the backward graph, or the engine's frame around one."""
+    return bool(AUTOGRAD.search(name))
+
+
+def is_framework(name: str) -> bool:
+    """An annotation that frameworks write: DistributedDataParallel.forward, nccl:all_reduce, forward, ..."""
+    return bool(FRAMEWORK.match(name))
+
+
+def is_named_work(name: str) -> bool:
+    """An annotation that speaks of checkpoints, saving, logging, evaluation or garbage collection."""
+    return not is_framework(name) and bool(NAMED_WORK.search(_CAMEL.sub("_", name)))
+
+
 def copy(name: str) -> Copy:
     """From Kineto's names: "Memcpy HtoD (Pageable -> Device)", "CopyHostToDevice", "Memcpy DtoD", ..."""
     text = name.lower().replace(" ", "")
@@ -102,11 +134,11 @@ def copy(name: str) -> Copy:
 
 def per_name(names: tuple[str, ...], column: Codes, rule: Callable[[str], int],
              none: int = 0) -> NDArray[np.int64]:
-    """`rule` of the text of every row: int64[n], `none` where the row has no text. One call a distinct name."""
-    used = np.unique(column)
-    used = used[used >= 0]
-    table = np.full(len(names) + 1, none, np.int64)  # the last entry answers for -1
-    for code in used.tolist():
+    """`rule` of the text of every row: int64[n], `none` where the row has no text. One call a name."""
+    used = np.zeros(len(names) + 1, np.bool_)  # the last entry answers for -1
+    used[column] = True
+    table = np.full(len(names) + 1, none, np.int64)
+    for code in np.flatnonzero(used[:-1]).tolist():
         table[code] = int(rule(names[code]))
     return table[column]
 
