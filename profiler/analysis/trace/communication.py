@@ -2,7 +2,7 @@
 
 Bandwidths are nccl-tests': the algorithm's is size over time, the bus's that times a factor of the collective
 and the number of ranks, so that it can be held against the link. The time is that of the kernels of one rank
-and includes waiting for the others, so that both are lower bounds; `ranks` tells waiting apart.
+and includes waiting for the others, so that both are lower bounds; `shared` tells waiting apart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import intervals
-from profiler.analysis.trace.collectives import Collective, Executions, bus_factor, executions
+from profiler.analysis.trace.collectives import EVERYBODY, Collective, Executions, bus_factor, executions
 from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.ranks import NOTHING, Ranks
 from profiler.trace.model import NONE, Flags, Ints, Kind
 
 
@@ -71,6 +72,40 @@ def communication(j: Joined, windows: Ints | None = None, runs: Executions | Non
     names = j.trace.names
     return Communication(_rows(runs, names, hidden, keep, False), _rows(runs, names, hidden, keep, True),
                          int(keep.sum()), time, time - overlapped, overlapped, _notes(runs, keep))
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Collectives of one kind and size as several ranks saw them. Times in ns, bandwidths in GB/s."""
+
+    collective: str
+    ranks: int | None
+    count: int
+    bytes: int | None
+    transfer_ns: float           # mean of what the last to arrive spent: none of it is waiting
+    wait_ns: float               # mean over collectives of what all together waited
+    algorithm_gbs: float | None  # of the transfer alone
+    bus_gbs: float | None
+
+
+def shared(ranks: Ranks) -> tuple[Shared, ...]:
+    """How fast collectives are once everybody has arrived; what is waited for most comes first."""
+    m = ranks.matched
+    rows = np.flatnonzero(np.isin(m.kind, EVERYBODY))
+    if ranks.basis == NOTHING or not len(rows):
+        return ()
+    took = np.where(m.there, m.end - m.start, np.iinfo(np.int64).max).min(axis=1)
+    waits = ranks.wait.sum(axis=1)
+    groups, part = np.unique(np.stack((m.kind, m.ranks, m.bytes), 1)[rows], axis=0, return_inverse=True)
+    part, found = part.reshape(-1), []
+    for k, (kind, size, bytes_) in enumerate(groups.tolist()):
+        own = rows[part == k]
+        transfer, factor = float(took[own].mean()), bus_factor(Collective(kind), size)
+        algorithm = bytes_ / transfer if bytes_ > 0 and transfer > 0 else None
+        found.append(Shared(Collective(kind).name.lower(), size if size > 0 else None, len(own),
+                            bytes_ if bytes_ > 0 else None, transfer, float(waits[own].mean()), algorithm,
+                            None if algorithm is None or factor is None else algorithm * factor))
+    return tuple(sorted(found, key=lambda row: -row.wait_ns * row.count))
 
 
 def computing(j: Joined, device: int) -> Ints:
