@@ -74,7 +74,7 @@ def self_time(owners: Owners) -> Ints:
     host = owners.trace.host
     time = durations(host.start, host.end)
     outer = owners.enclosing
-    inner = np.flatnonzero((outer >= 0) & (owners.is_operator | owners.is_call))
+    inner = np.flatnonzero((outer >= 0) & (owners.is_operator | owners.joined.is_call))
     at = outer[inner]
     within = durations(host.start[inner], np.minimum(host.end[inner], host.end[at]))
     taken = np.bincount(at, within, minlength=len(time)).astype(np.int64)

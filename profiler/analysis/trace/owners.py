@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from profiler.analysis.trace.joined import CALLS, Joined
+from profiler.analysis.trace.joined import Joined
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 MODULE = "nn.Module: "
@@ -70,11 +70,6 @@ class Owners:
         return self.trace.host.kind == Kind.OPERATOR
 
     @cached_property
-    def is_call(self) -> Flags:
-        """Runtime and driver calls."""
-        return np.isin(self.trace.host.kind, CALLS)
-
-    @cached_property
     def operator(self) -> Codes:
         """The operator closest around each host row, the row itself when it is one."""
         return nearest(self.joined.parent, self.is_operator)
@@ -91,7 +86,7 @@ class Owners:
         Frames of Python and annotations are looked through, so that times of operators are the same
         whether or not a trace was recorded with stacks.
         """
-        return above(self.joined.parent, self.is_operator | self.is_call)
+        return above(self.joined.parent, self.is_operator | self.joined.is_call)
 
     @cached_property
     def is_module(self) -> Flags:

@@ -1,0 +1,106 @@
+"""Launching: how many calls a step makes, what they cost the host, how soon the device begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.summary import Spread, spread
+from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.owners import durations
+from profiler.analysis.trace.steps import Steps
+from profiler.trace.model import Flags, Ints, Kind
+from profiler.trace.names import Call
+
+LONG_MEDIANS = 6      # a launch call above this many medians, and above LONG_NS, was held up
+LONG_NS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """Of the whole trace, `per_step` apart. A call inside another call is part of it."""
+
+    calls: int                   # that launch a kernel or a graph
+    graphs: int                  # of them, that launch a graph
+    per_step: Ints               # calls of each step: int64[steps]; empty without steps
+    kernels_per_step: Ints       # kernels launched by each step
+    cost: Spread | None          # of a call on the host, ns
+    cost_ns: int                 # sum over calls
+    held_up: int                 # calls that took far longer than the median: a full queue, mostly
+    held_up_ns: int              # beyond the median
+    delay: Spread | None         # from the start of the call to the start of what it launched
+    latency: Spread | None       # the same, of compute kernels whose stream had nothing else to do
+    negative: int                # activities that start before their launch: left out of the two above
+    unlaunched: int              # device activities without a launch in the file
+    without_activity: int        # calls of which the file has no activity
+    short_kernels: int           # shorter than the call that launched them; kernels of graphs left out
+    single_kernels: int          # kernels with a launch call of their own
+
+
+def launches(j: Joined, steps: Steps) -> Launches:
+    """Launch statistics of a trace."""
+    host, device = j.trace.host, j.trace.device
+    cost = durations(host.start, host.end)
+    calls = np.flatnonzero(j.kernel_launch)
+    graph = j.call[calls] == Call.GRAPH
+    kernel = device.kind == Kind.KERNEL
+    launched = j.launch >= 0
+    owner = np.where(launched, j.launch, 0)
+    single = kernel & launched & ~_in_graph(j)
+    late = device.start - host.start[owner] if len(host) else np.zeros(len(device), np.int64)
+    fine = launched & (late >= 0)
+    owns = np.zeros(len(host), bool)
+    owns[j.launch[launched]] = True
+    middle = float(np.median(cost[calls])) if len(calls) else 0.0
+    long = calls[cost[calls] > max(LONG_MEDIANS * middle, LONG_NS)]
+    return Launches(
+        calls=len(calls), graphs=int(graph.sum()),
+        per_step=_per_step(steps, host.start[calls]),
+        kernels_per_step=_per_step(steps, host.start[j.launch[kernel & launched]]),
+        cost=_spread(cost[calls]), cost_ns=int(cost[calls].sum()),
+        held_up=len(long), held_up_ns=round(float((cost[long] - middle).sum())),
+        delay=_spread(late[fine]),
+        latency=_spread(late[fine & kernel & j.compute & _first_in_idle_stream(j)]),
+        negative=int((launched & (late < 0)).sum()), unlaunched=int((~launched).sum()),
+        without_activity=int((~owns[calls]).sum()),
+        short_kernels=int((single & (durations(device.start, device.end) < cost[owner])).sum())
+        if len(host) else 0,
+        single_kernels=int(single.sum()))
+
+
+def _spread(times: Ints) -> Spread | None:
+    return spread(times) if len(times) else None
+
+
+def _per_step(steps: Steps, times: Ints) -> Ints:
+    if not steps.per_step:
+        return np.zeros(0, np.int64)
+    at = steps.at(times)
+    return np.bincount(at[at >= 0], minlength=len(steps)).astype(np.int64)
+
+
+def _in_graph(j: Joined) -> Flags:
+    """Device rows launched with a graph."""
+    known = np.flatnonzero(j.launch >= 0)
+    result = np.zeros(len(j.launch), bool)
+    result[known] = j.call[j.launch[known]] == Call.GRAPH
+    return result
+
+
+def _first_in_idle_stream(j: Joined) -> Flags:
+    """Activities whose stream was idle when their call began, of one call the first: bool[device rows]."""
+    host, device = j.trace.host, j.trace.device
+    result = np.zeros(len(device), bool)
+    known = np.flatnonzero(j.launch >= 0)
+    order = np.lexsort((device.start, device.stream, device.device))
+    busy_until = np.full(len(device), np.iinfo(np.int64).min)
+    for rows in np.split(order, 1 + np.flatnonzero(
+            np.diff(device.stream[order]) | np.diff(device.device[order].astype(np.int64)))):
+        busy_until[rows[1:]] = np.maximum.accumulate(device.end[rows])[:-1]
+    result[known] = busy_until[known] <= host.start[j.launch[known]]
+    _, first = np.unique(j.launch[known], return_index=True)  # rows are sorted by start
+    later = np.ones(len(known), bool)
+    later[first] = False
+    result[known[later]] = False
+    return result
