@@ -1,4 +1,4 @@
-"""Sets of time as arrays: int64[n, 2] half-open intervals, ns. A *set* is sorted, disjoint and not touching."""
+"""Sets of time as arrays: int64[n, 2] half-open intervals, ns. In a *set* they are sorted and disjoint."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ def union(start: Ints, end: Ints) -> Ints:
     first = np.concatenate(([True], start[1:] > reach[:-1]))
     last = np.concatenate((first[1:], [True]))
     return np.stack((start[first], reach[last]), axis=1)
+
+
+def either(one: Ints, two: Ints) -> Ints:
+    """The set of instants in one of two sets or in both."""
+    both = np.concatenate((one, two))
+    return union(both[:, 0], both[:, 1])
 
 
 def total(times: Ints) -> int:
@@ -45,15 +51,24 @@ def clip(times: Ints, t0: int, t1: int) -> Ints:
 
 def intersect(one: Ints, two: Ints) -> Ints:
     """The set of instants in both sets."""
+    return meet(one, two)[2]
+
+
+def meet(one: Ints, two: Ints) -> tuple[Ints, Ints, Ints]:
+    """Where intervals of two lists meet, each list sorted and disjoint; its intervals may touch.
+
+    Row in the first list, row in the second, and what both have in common (int64[n, 2]), in order of time.
+    """
     if not len(one) or not len(two):
-        return np.zeros((0, 2), np.int64)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64)
     first = np.searchsorted(two[:, 1], one[:, 0], side="right")
     count = np.searchsorted(two[:, 0], one[:, 1], side="left") - first
     count = np.maximum(count, 0)
     rows = np.repeat(np.arange(len(one)), count)
     within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     other = np.repeat(first, count) + within
-    return np.stack((np.maximum(one[rows, 0], two[other, 0]), np.minimum(one[rows, 1], two[other, 1])), axis=1)
+    start, end = np.maximum(one[rows, 0], two[other, 0]), np.minimum(one[rows, 1], two[other, 1])
+    return rows, other, np.stack((start, end), axis=1)
 
 
 def subtract(one: Ints, two: Ints) -> Ints:
@@ -64,7 +79,7 @@ def subtract(one: Ints, two: Ints) -> Ints:
 
 
 def covered(times: Ints, start: Ints, end: Ints) -> Ints:
-    """How much of each [start, end) a set covers: int64[n], ns. The intervals may overlap and have any order."""
+    """How much of each [start, end) a set covers: int64[n], ns. They may overlap and have any order."""
     if not len(times):
         return np.zeros(len(start), np.int64)
     before = np.concatenate(([0], np.cumsum(times[:, 1] - times[:, 0])))
@@ -72,6 +87,7 @@ def covered(times: Ints, start: Ints, end: Ints) -> Ints:
     def up_to(t: Ints) -> Ints:
         k = np.searchsorted(times[:, 0], t, side="right")
         last = np.maximum(k - 1, 0)
-        return before[last] + np.where(k > 0, np.clip(t - times[last, 0], 0, times[last, 1] - times[last, 0]), 0)
+        within = np.clip(t - times[last, 0], 0, times[last, 1] - times[last, 0])
+        return before[last] + np.where(k > 0, within, 0)
 
     return up_to(np.maximum(start, end)) - up_to(start)

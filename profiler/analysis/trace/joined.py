@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind, Trace
 
+Array = TypeVar("Array", bound="NDArray[np.integer]")
 CALLS = (int(Kind.RUNTIME), int(Kind.DRIVER))
 
 
@@ -108,6 +111,13 @@ class Joined:
             rows = rows[inside]
             outer[rows] = up[inside]
         return outer
+
+
+def take(column: Array, rows: Codes | Ints, none: int = NONE) -> Array:
+    """`column[rows]`, `none` where the row is NONE."""
+    if not len(column):
+        return np.full(len(rows), none, column.dtype)
+    return np.where(rows >= 0, column[rows], column.dtype.type(none))
 
 
 def parents(start: Ints, end: Ints, lane: Codes) -> Codes:
