@@ -55,6 +55,12 @@ class TraceError(ProfilerError):
     """A profiler trace that cannot be read."""
 
 
+class Cancelled(ProfilerError):
+    """The user stopped a long piece of work; what was begun is thrown away."""
+
+    exit_code = 130
+
+
 class RemoteError(ProfilerError):
     """A remote host that cannot be reached or used."""
 
