@@ -1,0 +1,53 @@
+"""Generate labelled traces: python -m tests.simulator.make --seed 1 --count 24 -o DIR."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.simulator import kinds
+from tests.simulator.layout import text, write
+from tests.simulator.machine import run
+from tests.simulator.operators import GPUS
+from tests.simulator.parts import program
+from tests.simulator.truth import tell
+
+
+def make(seed: int, folder: Path, name: str = "", kind: kinds.Kind | None = None) -> dict[str, Any]:
+    """Write one trace; its line of truth."""
+    kind_name, variant, spec, layout = kinds.draw(seed, kind)
+    job = program(spec, seed)
+    timeline = run(job, record=True)
+    path = folder / (name or f"trace_{seed:04d}.json.gz")
+    write(path, text(timeline, job, GPUS[spec.gpu], layout))
+    return {
+        "file": path.name,
+        "kind": kind_name,
+        "variant": variant,
+        "seed": seed,
+        "gpu": GPUS[spec.gpu].name,
+        **tell(job, timeline),
+        "layout": vars(layout),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=24)
+    parser.add_argument("--kind", choices=[kind.__name__ for kind in kinds.KINDS])
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    kind = next((k for k in kinds.KINDS if k.__name__ == args.kind), None)
+    with (args.out / "truth.jsonl").open("w") as lines:
+        for seed in range(args.seed, args.seed + args.count):
+            row = make(seed, args.out, kind=kind)
+            lines.write(json.dumps(row) + "\n")
+            print(f"{row['file']} {row['kind']}: {row['accept']} {row['variant']}")
+
+
+if __name__ == "__main__":
+    main()
