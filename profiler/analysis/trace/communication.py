@@ -15,7 +15,7 @@ from profiler.analysis.trace import intervals
 from profiler.analysis.trace.collectives import EVERYBODY, Collective, Executions, bus_factor, executions
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.ranks import NOTHING, Ranks
-from profiler.trace.model import NONE, Flags, Ints, Kind
+from profiler.trace.model import NONE, Flags, Ints
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ def shared(ranks: Ranks) -> tuple[Shared, ...]:
 
 
 def computing(j: Joined, device: int) -> Ints:
-    """The set of instants at which a kernel that is not communication runs on a device."""
+    """The set of instants at which a device computes."""
     table = j.trace.device
-    rows = (table.kind == Kind.KERNEL) & ~j.communication & (table.device == device)
+    rows = j.compute & (table.device == device)
     return intervals.union(table.start[rows], table.end[rows])
 
 

@@ -1,0 +1,155 @@
+"""Memory of the framework's allocators over time, and the calls to the driver behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.trace.communication import within
+from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.moments import innermost
+from profiler.analysis.trace.owners import Owners, take
+from profiler.trace.model import NONE, Flags, Ints
+from profiler.trace.names import Call
+
+CPU = 0
+# As c10 numbers them.
+_TYPES = {CPU: "CPU", 1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One device's memory, n events in order of time. Bytes.
+
+    Without totals in the file (`known` False) `allocated` counts from the lowest point of the trace,
+    which is at least what was there: a lower bound. `reserved` is NONE where not told.
+    """
+
+    device_type: int
+    device: int
+    known: bool
+    rows: Ints           # of Trace.memory
+    time: Ints
+    allocated: Ints      # by tensors, after each event
+    reserved: Ints       # by the allocator, from the device
+
+    @property
+    def name(self) -> str:
+        kind = _TYPES.get(self.device_type, f"device type {self.device_type}")
+        return kind if self.device_type == CPU or self.device < 0 else f"{kind} {self.device}"
+
+    @property
+    def peak(self) -> int:
+        """Event after which most was allocated, the first of several."""
+        return int(self.allocated.argmax())
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Allocations of one operator on one device, bytes."""
+
+    device: str
+    operator: str        # empty: outside any operator
+    allocations: int
+    allocated: int       # by it, those around it not counted
+    freed: int
+
+
+@dataclass(frozen=True)
+class AllocatorCall:
+    """Calls to the driver that allocate or free, of one name. Times in ns."""
+
+    name: str
+    count: int
+    time_ns: int
+    in_steps: int        # of them in the windows looked at
+    in_steps_ns: int
+
+
+@dataclass(frozen=True)
+class AllocatorCalls:
+    calls: tuple[AllocatorCall, ...]
+    retries: int         # allocations that were repeated after memory was given back: the device was full
+
+
+def timelines(j: Joined) -> tuple[Timeline, ...]:
+    """One per device that the trace has allocator events of, accelerators first."""
+    table = j.trace.memory
+    found = []
+    for kind, device in sorted(set(zip(table.device_type.tolist(), table.device.tolist(), strict=True))):
+        rows = np.flatnonzero((table.device_type == kind) & (table.device == device))
+        total = table.allocated[rows]
+        known = bool((total >= 0).all() and (total > 0).any())
+        if not known:
+            total = np.cumsum(table.bytes[rows])
+            total = total - min(0, int(total.min()))
+        reserved = np.where(table.reserved[rows] > 0, table.reserved[rows], NONE)
+        found.append(Timeline(kind, device, known, rows, table.time[rows], total, reserved))
+    return tuple(sorted(found, key=lambda line: (line.device_type == CPU, line.device_type, line.device)))
+
+
+def growth(line: Timeline, windows: Ints) -> float | None:
+    """Bytes that allocated memory grows by from one step to the next, the median; None below three steps.
+
+    `windows`: int64[n, 2] of successive steps. What is compared is the lowest point of each.
+    """
+    lows = []
+    for t0, t1 in windows.tolist():
+        a, b = np.searchsorted(line.time, (t0, t1))
+        if b > a:
+            lows.append(int(line.allocated[a:b].min()))
+    return float(np.median(np.diff(lows))) if len(lows) >= 3 else None
+
+
+def usage(j: Joined, owners: Owners) -> tuple[Usage, ...]:
+    """What each operator allocated and freed itself, by device; the largest allocations first."""
+    table = j.trace.memory
+    operator = take(owners.operator, innermost(j, table.thread, table.time))
+    name = take(j.trace.host.name, operator)
+    found = []
+    for line in timelines(j):
+        codes = name[line.rows]
+        size = table.bytes[line.rows]
+        for code in np.unique(codes).tolist():
+            own = size[codes == code]
+            found.append(Usage(line.name, j.trace.names[code] if code >= 0 else "", int((own > 0).sum()),
+                               int(own[own > 0].sum()), int(-own[own < 0].sum())))
+    return tuple(sorted(found, key=lambda row: (-row.allocated, row.device, row.operator)))
+
+
+def allocator_calls(j: Joined, owners: Owners, windows: Ints | None = None) -> AllocatorCalls:
+    """cudaMalloc, cudaFree and kin by name; those that start in `windows` (int64[n, 2], sorted) apart."""
+    host = j.trace.host
+    rows = np.flatnonzero((j.call == Call.ALLOCATOR) & (j.outer_call == np.arange(len(host))))
+    inside = within(windows, host.start[rows]) if windows is not None else np.ones(len(rows), np.bool_)
+    took = host.end[rows] - host.start[rows]
+    found = []
+    for code in np.unique(host.name[rows]).tolist():
+        own = host.name[rows] == code
+        found.append(AllocatorCall(j.trace.names[code], int(own.sum()), int(took[own].sum()),
+                                   int((own & inside).sum()), int(took[own & inside].sum())))
+    return AllocatorCalls(tuple(sorted(found, key=lambda call: -call.time_ns)), _retries(j, owners, rows))
+
+
+def _retries(j: Joined, owners: Owners, rows: Ints) -> int:
+    """Allocations that follow a failed one: before it memory was given back, all in one operator."""
+    host, names = j.trace.host, j.trace.names
+    gives = {int(code): _gives_back(names[code]) for code in np.unique(host.name[rows])}
+    rows = rows[np.argsort(host.thread[rows], kind="stable")]
+    back: Flags = np.array([gives[code] for code in host.name[rows].tolist()], np.bool_)
+    operator = owners.operator[rows] if len(rows) else rows
+    count = 0
+    failed = NONE  # the operator in which an allocation was followed by memory given back
+    for k in range(1, len(rows)):
+        same = operator[k] == operator[k - 1] >= 0 and host.thread[rows[k]] == host.thread[rows[k - 1]]
+        if back[k]:
+            failed = operator[k] if same and (not back[k - 1] or failed == operator[k]) else NONE
+        else:
+            count += int(same and failed == operator[k])
+            failed = NONE
+    return count
+
+
+def _gives_back(name: str) -> bool:
+    return any(word in name for word in ("Free", "Unmap", "Release"))
