@@ -1,20 +1,27 @@
 """Say what holds a run back: verdict, stages, findings with remedy and prediction.
 
-The verdict comes from the stages of the steps, from how far the device lags behind
-the host, and from live signals.
+    stepscope diagnose RUN
+    stepscope diagnose TRACE ...      of torch.profiler: files, a tar, or a folder with one for each rank
+
+Of a trace every nanosecond of a step is accounted for, and the steps are replayed
+without each cost. Without a trace the verdict comes from the stages of the steps,
+from how far the device lags behind the host, and from live signals.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from profiler.cli import _traces
 from profiler.cli._common import print_json, print_table, shown
+from profiler.errors import UsageError
 from profiler.metrics import stage_title
 from profiler.rules.base import Finding
-from profiler.rules.verdict import Diagnosis, diagnose
+from profiler.rules.trace.diagnosis import diagnose as trace_diagnosis
+from profiler.rules.verdict import diagnose
 from profiler.rules.words import evidence_line, prediction, remedy, verdict_title
 from profiler.run.reader import Run
 from profiler.units import (
@@ -27,19 +34,29 @@ from profiler.units import (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="a run file")
+    parser.add_argument("paths", metavar="RUN_OR_TRACE", type=Path, nargs="+",
+                        help="a run file, or traces: several files are the ranks of one job")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--no-what-if", action="store_true", help="no replay of a trace (none is made yet)")
+    parser.add_argument("--no-what-if", action="store_true", help="no replay of the steps, no predictions")
 
 
 def run(args: argparse.Namespace) -> int:
-    with Run.open(args.run) as opened:
-        diagnosis = diagnose(opened)
-    if args.json:
-        print_json(diagnosis.to_json())
+    first = args.paths[0]
+    if any(map(_traces.is_run, args.paths)):
+        if len(args.paths) > 1:
+            raise UsageError("a run file is diagnosed alone", "Name one run, or traces only")
+        with Run.open(first) as opened:
+            diagnosis = diagnose(opened)
+        told, findings = diagnosis.to_json(), diagnosis.findings
     else:
-        print_diagnosis(shown(diagnosis.to_json()))
-        _next_step(args.run, diagnosis)
+        traces = _traces.read(args.paths)
+        found = trace_diagnosis(traces, ", ".join(map(str, args.paths)), what_if=not args.no_what_if)
+        told, findings = found.to_json(), ()
+    if args.json:
+        print_json(told)
+    else:
+        print_diagnosis(shown(told))
+        _next_step(first, findings)
     return 0
 
 
@@ -115,7 +132,7 @@ def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
     print()
 
 
-def _next_step(path: Path, diagnosis: Diagnosis) -> None:
-    finding: Finding | None = next((f for f in diagnosis.findings if f.remedy), None)
+def _next_step(path: Path, findings: Sequence[Finding]) -> None:
+    finding: Finding | None = next((f for f in findings if f.remedy), None)
     if finding is not None:
         print(f"Next: stepscope verify {path}    tests the first remedy by paired runs")

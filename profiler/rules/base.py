@@ -112,3 +112,9 @@ def ms(ns: float) -> float:
 
 def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def order(finding: Finding) -> tuple[float, int, float]:
+    """Sorts findings: by predicted gain, then severity, then cost, the largest first."""
+    gain = finding.prediction.speedup if finding.prediction else 1.0
+    return (-gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)

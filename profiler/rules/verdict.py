@@ -10,7 +10,7 @@ import numpy as np
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.steps import step_processes, training_process
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
-from profiler.rules.base import Finding, rules
+from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
@@ -82,7 +82,7 @@ def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None) -> Di
     every = [(facts, decide(facts)) for facts in (gather(run, process, t0_ns, t1_ns) for process in loops)]
     facts, decision = max(every, key=lambda pair: (pair[1].verdict != "unknown", pair[1].gain))
     outcomes = [(rule, rule.check(facts)) for rule in rules()]
-    findings = sorted((f for _, outcome in outcomes for f in outcome.findings), key=_rank)
+    findings = sorted((f for _, outcome in outcomes for f in outcome.findings), key=order)
     return Diagnosis(
         source=str(run.path), decision=decision, headline=headline(facts, decision.verdict), facts=facts,
         findings=tuple(findings),
@@ -143,8 +143,3 @@ def _confidence(facts: Facts, clear: bool) -> str:
     sure = (clear and facts.estimate is not None and facts.estimate.measured and facts.steady.settled
             and facts.summary is not None and facts.summary.steady >= 10)
     return "medium" if sure else "low"
-
-
-def _rank(finding: Finding) -> tuple[float, int, float]:
-    gain = finding.prediction.speedup if finding.prediction else 1.0
-    return (-gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)

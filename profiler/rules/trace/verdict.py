@@ -22,7 +22,8 @@ SCENARIOS = {
 WITHOUT = {
     "no_input_wait": "with batches ready", "no_transfer": "without copies of the batch",
     "overlapped_transfer": "with the batch copied one step ahead", "no_sync": "without synchronisations",
-    "no_launch_overhead": "with launches that cost nothing", "no_host_work": "without host work between steps",
+    "no_launch_overhead": "with launches that cost nothing",
+    "no_host_work": "without host work around the launches",
     "no_allocator": "without allocator calls", "no_communication": "without communication",
     "overlapped_communication": "with communication beside backward",
 }
@@ -60,7 +61,7 @@ class Shares:
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def large(self) -> list[str]:
-        """Words of the classes that fill more than 15 % of the window; both where each part of `host` does."""
+        """Words of the classes that fill more than 15 % of the window; of `host` also of its parts."""
         words = [self.word(name) for name, share in self.waits().items() if share > LARGE]
         host = self.classes.get("host", 0.0)
         for part, word in ((self.launching, "launch_bound"), (host - self.launching, "host_bound")):
@@ -102,7 +103,8 @@ def decide(shares: Shares, speedups: Mapping[str, float], error: float | None, w
         return Decision(first, also, "high" if clear else "medium", _reason(scenario, gain, step_ns), gain)
     if compute >= FULL:
         reason = f"compute takes {100 * compute:.0f} % of a step, and nothing else would give more than 5 %"
-        return Decision("compute_bound", tuple(large), "high" if shares.steps >= ENOUGH else "medium", reason, gain)
+        sure = "high" if shares.steps >= ENOUGH else "medium"
+        return Decision("compute_bound", tuple(large), sure, reason, gain)
     return Decision("unknown", tuple(large), "low",
                     f"compute takes {100 * compute:.0f} % of a step, below 85 %, and no single cost that "
                     "could be removed would give more than 5 %", gain)

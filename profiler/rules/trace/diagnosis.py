@@ -1,0 +1,76 @@
+"""The diagnosis of traces: verdict, partition, predictions and findings. Definitions, section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from profiler.rules.base import Finding, order, rules
+from profiler.rules.trace import numbers, sentences, tables
+from profiler.rules.trace.facts import TraceFacts
+from profiler.trace.model import Trace
+
+
+@dataclass(frozen=True)
+class TraceDiagnosis:
+    """What holds a run back, from its traces. `shown` is the process that the verdict is about."""
+
+    source: str
+    every: tuple[TraceFacts, ...]
+    shown: TraceFacts
+
+    @property
+    def verdict(self) -> str:
+        return self.shown.decision.verdict
+
+    @cached_property
+    def _outcomes(self) -> list[tuple[Any, Any]]:
+        return [(rule, rule.check(self.shown)) for rule in rules("profiler.rules.trace")]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """By the predicted gain of their remedies, the largest first."""
+        return tuple(sorted((f for _, outcome in self._outcomes for f in outcome.findings), key=order))
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of the design, section 5, and tables of what the trace holds. What is not known is None."""
+        facts, decision = self.shown, self.shown.decision
+        return {
+            "schema": 1, "source": self.source, "verdict": decision.verdict, "also": list(decision.also),
+            "confidence": decision.confidence, "reason": decision.reason,
+            "headline": sentences.headline(facts), "gain": decision.gain,
+            "device": numbers.device(facts), "rank": facts.trace.rank,
+            "steps": numbers.steps(facts), "step_ms": numbers.step_ms(facts),
+            "stages_ms": None, "estimate_ms": None, "device_ms": {}, "lag_ms": {}, "exposed_data_ms": None,
+            "throughput": None, "whole_run": None, "ranks": numbers.ranks(self.every), "live": {},
+            "window_ms": facts.shares.window / 1e6 if not facts.lacks else None,
+            "partition_ms": numbers.partition_ms(facts), **tables.partition(facts),
+            "what_if": numbers.what_if(facts), "replay_error": facts.replay.error,
+            "replay": numbers.replay(facts),
+            "findings": [finding.to_json() for finding in self.findings],
+            "ruled_out": [{"rule": rule.title, "text": out.ruled_out}
+                          for rule, out in self._outcomes if out.ruled_out],
+            "lacks": [{"rule": rule.title, "text": out.lacks} for rule, out in self._outcomes if out.lacks],
+            **tables.tables(facts, self.every), "notes": list(sentences.notes(facts, self.every)),
+        }
+
+
+def diagnose(traces: Sequence[Trace], source: str, what_if: bool = True,
+             scale_to_ns: Mapping[int, int] | None = None) -> TraceDiagnosis:
+    """Of at least one trace. With several the verdict is of the process whose own bottleneck costs most.
+
+    `scale_to_ns`: step time measured without the profiler, by number of the trace.
+    """
+    known = scale_to_ns or {}
+    every = tuple(TraceFacts(trace, what_if, known.get(k)) for k, trace in enumerate(traces))
+    return TraceDiagnosis(source, every, max(every, key=_weight))
+
+
+def _weight(facts: TraceFacts) -> tuple[bool, float, float]:
+    """The gain where it is predicted, else the share of what the verdict names."""
+    word = facts.decision.verdict
+    window = facts.shares.window
+    cost = facts.cost(word) / window if window and word not in ("unknown", "compute_bound") else 0.0
+    return word != "unknown", facts.decision.gain, cost

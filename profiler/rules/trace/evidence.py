@@ -1,0 +1,110 @@
+"""What the rules of a trace have in common: evidence from the partition, predictions, lines of the user's code."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from profiler.analysis.trace.owners import nearest
+from profiler.rules.base import Evidence, Outcome, Prediction, ms
+from profiler.rules.trace.facts import TraceFacts
+from profiler.trace.model import Ints, Kind
+
+SOURCE = "trace"
+WORTH = 0.03  # share of the step, or gain, from which a cost is a finding
+GRAVE = 0.15  # from which it is a major one
+_TITLES = {
+    "compute": "Kernels run", "communication_exposed": "Communication that nothing hides",
+    "transfer_exposed": "Copies that nothing hides", "queued": "Submitted, the device has not begun",
+    "queued:peer": "Waiting for another device", "input_wait": "Idle while the loop waits for its batch",
+    "allocator": "Idle during memory calls (cudaMalloc and kin)",
+    "transfer_host": "Idle while the host stages a copy", "sync": "Idle inside a blocking synchronisation",
+}
+# A frame of Python as Kineto writes it, "train.py(57): step", or in a call stack, "train.py(57): step".
+_FRAME = re.compile(r"^(?P<file>[^<].*\.py)\((?P<line>\d+)\): ")
+_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^torch/|/torch/|^threading\.py|<built-in|^runpy")
+
+
+def classes(facts: TraceFacts, *names: str) -> tuple[Evidence, ...]:
+    """The classes of the partition with these names, in ms a step; those that are absent are left out."""
+    found = []
+    for name in names:
+        if ns := facts.shares.classes.get(name, 0.0):
+            found.append(Evidence(f"{_TITLES.get(name, name)}, mean per {unit(facts)}", ms(ns), "ms", SOURCE))
+    return tuple(found)
+
+
+def unit(facts: TraceFacts) -> str:
+    """What figures are means over."""
+    return "step" if facts.steps.per_step else "trace"
+
+
+def gain(facts: TraceFacts, *scenarios: str) -> float:
+    """Predicted speedup, the best of the scenarios; 1 where none is predicted."""
+    found = facts.scenario(*scenarios)
+    return found.speedup if found else 1.0
+
+
+def at_most(facts: TraceFacts, *scenarios: str) -> Prediction | None:
+    """The scenario's own gain, for a remedy without a model; None where nothing is predicted."""
+    found = facts.scenario(*scenarios)
+    if found is None or found.speedup <= 1.0:
+        return None
+    return Prediction(found.name, found.speedup, 1.0, max(found.high, found.speedup), at_most=True)
+
+
+def small(facts: TraceFacts, word: str, *scenarios: str) -> Outcome | None:
+    """Why a cause is no finding: nothing can be claimed, or it costs too little; None when it is one."""
+    if facts.lacks:
+        return Outcome(lacks=facts.lacks)
+    cost, window = facts.cost(word), facts.shares.window
+    if cost < WORTH * window and gain(facts, *scenarios) < 1 + WORTH:
+        where = f"{ms(cost):.1f} of {ms(window):.1f} ms per {unit(facts)}"
+        told = facts.scenario(*scenarios)
+        return Outcome(ruled_out=where + (f", {told.speedup:.2f} times as fast without it" if told else ""))
+    return None
+
+
+def severity(facts: TraceFacts, word: str, *scenarios: str) -> str:
+    """Major where the cause costs, or its removal gives, more than 15 %."""
+    grave = facts.cost(word) >= GRAVE * facts.shares.window or gain(facts, *scenarios) >= 1 + GRAVE
+    return "error" if grave else "warning"
+
+
+def doubts(facts: TraceFacts, *scenarios: str) -> tuple[Evidence, ...]:
+    """What speaks against a prediction, or why there is none."""
+    told = facts.scenario(*scenarios)
+    if told is None:
+        return (Evidence(f"No prediction: {facts.replay.withheld}", source="replay"),) \
+            if facts.replay.withheld else ()
+    found = [Evidence(told.note, source="replay")] if told.note else []
+    if facts.scale_to_ns is None:
+        found.append(Evidence("Host costs include the profiler's own", source="replay"))
+    return tuple(found)
+
+
+def site(facts: TraceFacts, rows: Ints) -> str | None:
+    """"file:line" of the user's code in which these host rows take most time; None where no stack tells."""
+    trace, parent = facts.trace, facts.joined.parent
+    spent: dict[str, int] = {}
+    usable = np.array([_line(name) != "" for name in trace.names] or [False])
+    frames = nearest(parent, (trace.host.kind == Kind.PYTHON) & usable[trace.host.name])
+    stacks = nearest(parent, trace.host.stack >= 0)
+    for row in rows.tolist():
+        where = ""
+        if frames[row] >= 0:
+            where = _line(trace.names[trace.host.name[frames[row]]])
+        elif stacks[row] >= 0:
+            stack = trace.names[trace.host.stack[stacks[row]]].split(";")
+            where = next((line for frame in stack if (line := _line(frame))), "")
+        if where:
+            spent[where] = spent.get(where, 0) + int(trace.host.end[row] - trace.host.start[row])
+    return max(spent, key=lambda key: spent[key], default=None)
+
+
+def _line(frame: str) -> str:
+    """"train.py:57" of "train.py(57): step"; "" of a library's frame or anything else."""
+    frame = frame.strip()
+    found = _FRAME.match(frame)
+    return f"{found['file']}:{found['line']}" if found and not _LIBRARY.search(frame) else ""

@@ -1,0 +1,193 @@
+"""All that rules and reports ask of a trace: each question is answered once, when it is first asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from profiler.analysis.summary import Spread, spread
+from profiler.analysis.trace import completeness, partition, steady, steps
+from profiler.analysis.trace.completeness import Completeness
+from profiler.analysis.trace.communication import Communication, communication
+from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.kernels import Kernels
+from profiler.analysis.trace.operators import Operator, operators
+from profiler.analysis.trace.owners import Owners
+from profiler.analysis.trace.partition import Partition
+from profiler.analysis.trace.ranks import Process
+from profiler.analysis.trace.steady import Steady, step_of_activities
+from profiler.analysis.trace.steps import Steps
+from profiler.replay.result import Replay, Scenario
+from profiler.rules.decision import Decision
+from profiler.rules.trace.verdict import Shares, decide
+from profiler.trace.model import Flags, Ints, Trace
+
+NOT_ASKED = "no prediction was asked for"
+
+
+class TraceFacts:
+    """One process's trace and the answers. Times in ns.
+
+    `what_if`: replay the steps. `scale_to_ns`: step time measured without the profiler,
+    which host costs are scaled to; None for a bare trace.
+    """
+
+    def __init__(self, trace: Trace, what_if: bool = True, scale_to_ns: int | None = None) -> None:
+        self.trace = trace
+        self.what_if = what_if
+        self.scale_to_ns = scale_to_ns
+
+    @cached_property
+    def joined(self) -> Joined:
+        return Joined(self.trace)
+
+    @cached_property
+    def found(self) -> Steps:
+        """Every step, also those of which the kernels are not all there."""
+        return steps.find(self.joined)
+
+    @cached_property
+    def complete(self) -> Completeness:
+        return completeness.check(self.joined, self.found)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Steps of which those count that have all their kernels, unless none has."""
+        counted = self.found.counted & ~self.complete.incomplete
+        return replace(self.found, counted=counted) if counted.any() else self.found
+
+    @cached_property
+    def steady(self) -> Steady:
+        return steady.steady(self.joined, self.steps)
+
+    @cached_property
+    def partition(self) -> Partition:
+        return partition.partition(self.joined, self.steps)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the trace shows work on an accelerator, captured or not."""
+        return len(self.trace.device) > 0 or self.joined.kernel_launch.any()
+
+    @cached_property
+    def lacks(self) -> str:
+        """Why nothing can be claimed; "" when something can."""
+        if not len(self.trace.host) and not len(self.trace.device):
+            return "the trace has no events with a duration"
+        counted = self.found.counted
+        if counted.any() and self.complete.incomplete[counted].all():
+            return (self.complete.notes or ("the kernels of most launches are missing",))[0]
+        return ""
+
+    @cached_property
+    def replay(self) -> Replay:
+        if not self.what_if:
+            return Replay.none(NOT_ASKED)
+        if self.lacks:
+            return Replay.none(self.lacks)
+        if not self.on_device:
+            return Replay.none("the trace has no accelerator: only work on a device is replayed")
+        try:
+            from profiler.replay import predict
+        except ImportError:
+            return Replay.none("the replay is not there yet")
+        return predict(self.joined, self.steps, self.steady, scale_to_ns=self.scale_to_ns)
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Means over the counted windows."""
+        part = self.partition
+        return Shares(part.mean_window_ns, part.mean_ns, part.mean_launching_ns, int(part.counted.sum()))
+
+    @cached_property
+    def decision(self) -> Decision:
+        if self.lacks:
+            return Decision("unknown", reason=self.lacks)
+        replay = self.replay
+        return decide(self.shares, replay.speedups(), replay.error, replay.withheld, self.step_ns)
+
+    @property
+    def step_ns(self) -> int | None:
+        """Steady step time; None when the trace has no steps."""
+        return self.steady.step_ns if self.steps.per_step and self.steady.step_ns > 0 else None
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """Of the counted windows; None when the trace has no steps."""
+        lengths = self.steady.lengths[self.steady.counted]
+        return spread(lengths) if self.step_ns is not None and len(lengths) else None
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """Of the device that the verdict is about; empty where the file does not tell."""
+        return self.trace.properties.get(self.partition.device, {}) if self.on_device else {}
+
+    def scenario(self, *names: str) -> Scenario | None:
+        """The one of the scenarios that predicts most; None when none of them is predicted."""
+        found = [s for s in self.replay.scenarios if s.name in names]
+        return max(found, key=lambda s: s.speedup, default=None)
+
+    def cost(self, word: str) -> float:
+        """Mean time per window of the classes that a verdict word stands for, ns."""
+        shares = self.shares
+        if word == "compute_bound":
+            return shares.classes.get("compute", 0.0)
+        total = sum(ns for name, ns in shares.classes.items()
+                    if name not in ("compute", "host") and shares.word(name) == word)
+        host = shares.classes.get("host", 0.0)
+        return total + {"launch_bound": shares.launching, "host_bound": host - shares.launching}.get(word, 0.0)
+
+    @property
+    def transfer_by_kind(self) -> Mapping[str, float]:
+        """Mean exposed time of copies by kind, ns."""
+        part = self.partition
+        return {name: float(ns[part.counted].mean()) if part.counted.any() else 0.0
+                for name, ns in part.transfer_by_kind.items()}
+
+    # Tables are of the counted host windows: what was launched in them.
+
+    @cached_property
+    def windows(self) -> Ints:
+        """int64[n, 2]"""
+        return np.stack((self.steps.start, self.steps.end), axis=1)[self.steps.counted]
+
+    @property
+    def divisor(self) -> int | None:
+        """By how many steps a table's sums are divided; None when the trace has no steps."""
+        return len(self.windows) if self.steps.per_step else None
+
+    @cached_property
+    def activities(self) -> Flags:
+        """Device rows that were launched in a counted step."""
+        step = step_of_activities(self.joined, self.steps)
+        return (step >= 0) & self.steps.counted[np.maximum(step, 0)]
+
+    @cached_property
+    def in_step(self) -> Flags:
+        """Host rows that begin in a counted step."""
+        step = self.steps.at(self.trace.host.start)
+        return (step >= 0) & self.steps.counted[np.maximum(step, 0)]
+
+    @cached_property
+    def owners(self) -> Owners:
+        return Owners(self.joined)
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        return Kernels(self.owners)
+
+    @cached_property
+    def operators(self) -> tuple[Operator, ...]:
+        return operators(self.owners, "name", rows=self.in_step)
+
+    @cached_property
+    def process(self) -> Process:
+        return Process.of(self.joined, self.steps)
+
+    @cached_property
+    def communication(self) -> Communication:
+        return communication(self.joined, self.windows, self.process.runs)

@@ -1,0 +1,84 @@
+"""A trace's figures as plain values, in ms, in the form of the design, section 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from profiler.analysis.summary import Spread
+from profiler.rules.trace.facts import TraceFacts
+from profiler.trace.model import NONE
+
+
+def step_ms(facts: TraceFacts) -> dict[str, Any] | None:
+    """median, mean, p5, p95 (None below 10 steps), range; `usual` is what the partition sums to."""
+    found: Spread | None = facts.spread
+    if found is None:
+        return None
+    return {"median": found.median / 1e6, "mean": found.mean / 1e6, "usual": facts.shares.window / 1e6,
+            "p5": None if found.p5 is None else found.p5 / 1e6,
+            "p95": None if found.p95 is None else found.p95 / 1e6,
+            "range": [found.low / 1e6, found.high / 1e6]}
+
+
+def steps(facts: TraceFacts) -> dict[str, Any]:
+    """How many steps count, by which rule they were found, and what windows the partition is of."""
+    found = facts.steps
+    return {"count": int(facts.steady.counted.sum()) if found.per_step else 0,
+            "total": len(found) if found.per_step else 0, "rule": found.rule, "kind": "trace",
+            "windows": facts.steady.kind, "warm_up": 0,
+            "numbers": [int(n) for n in found.number[facts.steady.counted] if n != NONE], "left_out": {}}
+
+
+def partition_ms(facts: TraceFacts) -> dict[str, float] | None:
+    """Mean of each class over the counted windows. None when nothing can be claimed."""
+    if facts.lacks or not facts.shares.window:
+        return None
+    return {name: ns / 1e6 for name, ns in facts.shares.classes.items()}
+
+
+def what_if(facts: TraceFacts) -> list[dict[str, Any]] | None:
+    """One entry a scenario; None when predictions were not asked for or are withheld."""
+    if facts.replay.withheld:
+        return None
+    return [{"scenario": s.name, "step_ms": s.step_ns / 1e6, "speedup": s.speedup, "low": s.low, "high": s.high,
+             "note": s.note, "also": [{"when": when, "speedup": value} for when, value in s.also]}
+            for s in facts.replay.scenarios]
+
+
+def replay(facts: TraceFacts) -> dict[str, Any] | None:
+    """How well the unchanged replay meets the trace; None when none was asked for."""
+    if not facts.what_if:
+        return None
+    told = facts.replay
+    return {"error": told.error, "unbounded_error": told.unbounded_error, "steps": told.steps,
+            "step_ms": told.step_ns / 1e6 if told.step_ns > 0 else None,
+            "measured_ms": told.measured_ns / 1e6 if told.measured_ns > 0 else None,
+            "scale": told.scale, "withheld": told.withheld}
+
+
+def device(facts: TraceFacts) -> dict[str, Any]:
+    """The device that the verdict is about."""
+    if not facts.on_device:
+        return {"kind": "cpu", "name": "CPU"}
+    known = facts.properties
+    memory = known.get("totalGlobalMem")
+    return {"kind": "accelerator", "id": facts.partition.device,
+            "name": str(known.get("name") or "GPU, not named in the trace"),
+            "memory_total": memory if isinstance(memory, int) else None}
+
+
+def ranks(every: Sequence[TraceFacts]) -> list[dict[str, Any]] | None:
+    """One entry a process, where there are several."""
+    if len(every) < 2:
+        return None
+    return [{"rank": f.trace.rank, "pid": pid(f), "source": f.trace.source, "verdict": f.decision.verdict,
+             "also": list(f.decision.also), "confidence": f.decision.confidence, "device": device(f),
+             "steps": steps(f)["count"], "step_ms": step_ms(f), "stages_ms": None, "throughput": None,
+             "partition_ms": partition_ms(f), "what_if": what_if(f), "replay_error": f.replay.error}
+            for f in every]
+
+
+def pid(facts: TraceFacts) -> int | None:
+    """Of the process, by the loop's thread; None without host events."""
+    return facts.trace.threads[facts.steps.thread].pid if facts.steps.thread != NONE else None

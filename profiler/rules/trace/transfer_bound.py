@@ -1,0 +1,54 @@
+"""Copies of the batch to the device that nothing hides, and pinned memory against them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from profiler.rules.base import Evidence, Finding, Outcome, Remedy, ms
+from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
+from profiler.rules.trace.facts import TraceFacts
+from profiler.trace.model import Flags
+from profiler.trace.names import Copy
+
+NAME = "transfer_bound"
+TITLE = "Copies to the device"
+SCENARIOS = ("no_transfer", "overlapped_transfer")
+
+
+def check(facts: TraceFacts) -> Outcome:
+    """Ruled out when exposed copies take less than 3 % of the step and their removal gives less."""
+    if not facts.on_device and not facts.lacks:
+        return Outcome(ruled_out="the CPU is the device: nothing is copied")
+    if said := small(facts, NAME, *SCENARIOS):
+        return said
+    evidence = [*classes(facts, "transfer_exposed", "transfer_host")]
+    for kind, ns in facts.transfer_by_kind.items():
+        if ns:
+            evidence.append(Evidence(f"Of the exposed copies {kind}, mean per {unit(facts)}", ms(ns), "ms", SOURCE))
+    copy = facts.joined.copy
+    pageable, pinned = copy == Copy.H2D_PAGEABLE, copy == Copy.H2D_PINNED
+    for rows, text in ((pageable, "Pageable copies to the device"), (pinned, "Pinned copies to the device")):
+        if (rate := _rate(facts, rows)) is not None:
+            evidence.append(Evidence(f"{text}, rate", rate, "B/s", SOURCE))
+    remedy = Remedy("pin_memory", False, True) if _time(facts, pageable) > _time(facts, pinned) else None
+    rows = facts.joined.launch[facts.activities & (pageable | pinned | (copy == Copy.H2D))]
+    return Outcome((Finding(
+        NAME, "Pageable copies: pin_memory on" if remedy else "Copies of the batch take time",
+        severity(facts, NAME, *SCENARIOS), ms(facts.cost(NAME)), evidence=tuple(evidence),
+        counter_evidence=doubts(facts, *SCENARIOS), remedy=remedy,
+        advice="" if remedy else "Copy one batch ahead with non_blocking=True, or in a smaller type (uint8).",
+        prediction=at_most(facts, *SCENARIOS), site=site(facts, rows[rows >= 0])),))
+
+
+def _time(facts: TraceFacts, rows: Flags) -> int:
+    device = facts.trace.device
+    own = rows & facts.activities
+    return int((device.end - device.start)[own].sum())
+
+
+def _rate(facts: TraceFacts, rows: Flags) -> float | None:
+    """Bytes per second over copies whose size is told; None without any."""
+    device = facts.trace.device
+    own = np.flatnonzero(rows & facts.activities & (device.bytes > 0) & (device.end > device.start))
+    time = int((device.end - device.start)[own].sum())
+    return int(device.bytes[own].sum()) * 1e9 / time if time else None
