@@ -30,7 +30,7 @@ class Completeness:
 
 
 def check(j: Joined, steps: Steps) -> Completeness:
-    """Launches per step and those without activity. Launches recorded into a graph start nothing: left out."""
+    """Launches per step and those without activity; launches recorded into a graph start nothing."""
     host, device = j.trace.host, j.trace.device
     rows = np.flatnonzero(j.kernel_launch & (host.correlation > 0) & ~_captured(j))
     owns = np.zeros(len(host), np.bool_)

@@ -12,9 +12,8 @@ from profiler.analysis.trace.joined import Joined, last_above
 from profiler.analysis.trace.steps import Steps, in_autograd
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
-from profiler.trace.names import Call, Copy
+from profiler.trace.names import Call
 
-_BLOCKING = (int(Copy.H2D_PAGEABLE), int(Copy.D2H_PAGEABLE), int(Copy.D2H))
 _LOWEST = np.iinfo(np.int64).min
 
 
@@ -112,27 +111,22 @@ class Labels:
         return self.j.host_names(names.is_loader).astype(bool) & ~self.j.is_call
 
     def _copies(self, own: Flags) -> tuple[Ints, Ints]:
-        """Within copy calls: the time before the device activity starts, and after that of a blocking one."""
+        """Within copy calls: the time before the device activity starts, and the time after it has ended.
+
+        A call that is still there when its copy is done counts as blocking, whatever the host memory.
+        """
         host, device = self.j.trace.host, self.j.trace.device
         rows = np.flatnonzero(own & (self.j.call == Call.MEMCPY))
         known = np.flatnonzero(self.j.launch >= 0)
         begun = np.full(len(host), np.iinfo(np.int64).max)
         ended = np.full(len(host), np.iinfo(np.int64).max)
         np.minimum.at(begun, self.j.launch[known], device.start[known])
-        blocks = np.isin(self.j.copy, _BLOCKING) | self._waits[self.j.launch]
-        done = known[blocks[known]]
-        ended[self.j.launch[done]] = _LOWEST
-        np.maximum.at(ended, self.j.launch[done], device.end[done])
+        ended[self.j.launch[known]] = _LOWEST
+        np.maximum.at(ended, self.j.launch[known], device.end[known])
         outer = self.j.outer_call[rows]
         start, end = host.start[rows], host.end[rows]
         return (intervals.union(start, np.minimum(end, begun[outer])),
                 intervals.union(np.maximum(start, ended[outer]), end))
-
-    @cached_property
-    def _waits(self) -> Flags:
-        """Copy calls that return when the copy is done, whatever the host memory: those not named Async."""
-        named = self.j.host_names(lambda name: "async" not in name.lower())
-        return (self.j.call == Call.MEMCPY) & named.astype(bool)
 
     def _innermost(self, rows: Codes) -> tuple[Ints, Ints]:
         """The innermost of these annotations at each instant: times int64[n, 2] and code, sorted."""
