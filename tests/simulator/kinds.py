@@ -227,11 +227,12 @@ HARDER = (few_steps, bursty, side_streams, accumulation, evaluation, two_devices
 KINDS = (*LIKE, *HARDER)
 
 
-def draw(seed: int, kind: Kind | None = None) -> tuple[str, str, Spec, Layout]:
-    """Kind, variant, job and layout of a seed."""
+def draw(seed: int, kind: Kind | None = None, size: float = 1.0) -> tuple[str, str, Spec, Layout]:
+    """Kind, variant, job and layout of a seed. `size` scales the number of operators."""
     r = random.Random(seed)
     chosen = kind or KINDS[seed % len(KINDS)]
-    variant, spec = chosen(r, base(r))
+    start = base(r)
+    variant, spec = chosen(r, replace(start, operators=int(start.operators * size)))
     old = spec.gpu == "V100" and r.random() < 0.6
     times = (
         r.choice(("whole", "base"))

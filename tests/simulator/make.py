@@ -15,12 +15,12 @@ from tests.simulator.parts import program
 from tests.simulator.truth import tell
 
 
-def make(seed: int, folder: Path, name: str = "", kind: kinds.Kind | None = None) -> dict[str, Any]:
+def make(seed: int, folder: Path, kind: kinds.Kind | None = None, size: float = 1.0) -> dict[str, Any]:
     """Write one trace; its line of truth."""
-    kind_name, variant, spec, layout = kinds.draw(seed, kind)
+    kind_name, variant, spec, layout = kinds.draw(seed, kind, size)
     job = program(spec, seed)
     timeline = run(job, record=True)
-    path = folder / (name or f"trace_{seed:04d}.json.gz")
+    path = folder / f"trace_{seed:04d}.json.gz"
     write(path, text(timeline, job, GPUS[spec.gpu], layout))
     return {
         "file": path.name,
@@ -44,7 +44,7 @@ def main() -> None:
     kind = next((k for k in kinds.KINDS if k.__name__ == args.kind), None)
     with (args.out / "truth.jsonl").open("w") as lines:
         for seed in range(args.seed, args.seed + args.count):
-            row = make(seed, args.out, kind=kind)
+            row = make(seed, args.out, kind)
             lines.write(json.dumps(row) + "\n")
             print(f"{row['file']} {row['kind']}: {row['accept']} {row['variant']}")
 
