@@ -12,9 +12,9 @@ from profiler.trace.model import Flags, Ints, Kind
 from profiler.trace.names import Copy
 
 # Kinds of transfer; where two run at once the instant is the first one's.
-TRANSFERS = {"h2d_pageable": Copy.H2D_PAGEABLE, "h2d_pinned": Copy.H2D_PINNED, "h2d": Copy.H2D,
-             "d2h": (Copy.D2H_PAGEABLE, Copy.D2H_PINNED, Copy.D2H), "d2d": Copy.D2D, "p2p": Copy.P2P,
-             "memset": None, "copy": Copy.OTHER}
+TRANSFERS = {"h2d_pageable": (Copy.H2D_PAGEABLE,), "h2d_pinned": (Copy.H2D_PINNED,), "h2d": (Copy.H2D,),
+             "d2h": (Copy.D2H_PAGEABLE, Copy.D2H_PINNED, Copy.D2H), "d2d": (Copy.D2D,), "p2p": (Copy.P2P,),
+             "memset": (), "copy": (Copy.OTHER,)}
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ def busy(j: Joined, device: int) -> Busy:
     done = intervals.either(compute, communication)
     transfers = {}
     for name, copies in TRANSFERS.items():
-        rows = table.kind == (Kind.MEMSET if copies is None else Kind.MEMCPY)
-        if copies is not None:
-            rows &= np.isin(j.copy, copies)
+        rows = table.kind == Kind.MEMSET
+        if copies:
+            rows = (table.kind == Kind.MEMCPY) & np.isin(j.copy, [int(copy) for copy in copies])
         times = where(own & rows)
         transfers[name] = intervals.subtract(times, done)
         done = intervals.either(done, times)

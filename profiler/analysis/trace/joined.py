@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind, Trace
 
-Array = TypeVar("Array", bound="NDArray[np.integer]")
 CALLS = (int(Kind.RUNTIME), int(Kind.DRIVER))
 
 
@@ -113,7 +112,7 @@ class Joined:
         return outer
 
 
-def take(column: Array, rows: Codes | Ints, none: int = NONE) -> Array:
+def take(column: NDArray[Any], rows: Codes | Ints, none: int = NONE) -> NDArray[Any]:
     """`column[rows]`, `none` where the row is NONE."""
     if not len(column):
         return np.full(len(rows), none, column.dtype)

@@ -128,7 +128,7 @@ class Labels:
         return (intervals.union(start, np.minimum(end, begun[outer])),
                 intervals.union(np.maximum(start, ended[outer]), end))
 
-    def _innermost(self, rows: Codes) -> tuple[Ints, Ints]:
+    def _innermost(self, rows: Ints) -> tuple[Ints, Ints]:
         """The innermost of these annotations at each instant: times int64[n, 2] and code, sorted."""
         host = self.j.trace.host
         start, end = host.start[rows], host.end[rows]
