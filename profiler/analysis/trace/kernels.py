@@ -9,7 +9,8 @@ import numpy as np
 
 from profiler.analysis.trace import occupancy, tensor_cores
 from profiler.analysis.trace.grouping import coded, extremes, summed, weighted, weighted_mean
-from profiler.analysis.trace.owners import Owners, durations, take
+from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.owners import Owners, durations
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 KEYS = ("name", "operator", "top_operator", "module", "shapes", "device", "stream")

@@ -10,11 +10,11 @@ from profiler.analysis.summary import Spread, spread
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.owners import durations
 from profiler.analysis.trace.steps import Steps
+from profiler.analysis.trace.streams import first_in_idle_stream, told_to_wait
 from profiler.trace.model import Flags, Ints, Kind
 from profiler.trace.names import Call
 
-LONG_MEDIANS = 6      # a launch call above this many medians, and above LONG_NS, was held up
-LONG_NS = 30_000
+LONG_MEDIANS, LONG_NS = 6, 30_000   # a launch call above both was held up
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def launches(j: Joined, steps: Steps) -> Launches:
     owns = np.zeros(len(host), bool)
     owns[j.launch[launched]] = True
     middle = float(np.median(cost[calls])) if len(calls) else 0.0
-    long = calls[cost[calls] > max(LONG_MEDIANS * middle, LONG_NS)]
+    long = held_up(j)
     return Launches(
         calls=len(calls), graphs=int(graph.sum()),
         per_step=_per_step(steps, host.start[calls]),
@@ -61,12 +61,20 @@ def launches(j: Joined, steps: Steps) -> Launches:
         cost=_spread(cost[calls]), cost_ns=int(cost[calls].sum()),
         held_up=len(long), held_up_ns=round(float((cost[long] - middle).sum())),
         delay=_spread(late[fine]),
-        latency=_spread(late[fine & kernel & j.compute & _first_in_idle_stream(j)]),
+        latency=_spread(late[fine & kernel & j.compute & first_in_idle_stream(j) & ~told_to_wait(j)]),
         negative=int((launched & (late < 0)).sum()), unlaunched=int((~launched).sum()),
         without_activity=int((~owns[calls]).sum()),
         short_kernels=int((single & (durations(device.start, device.end) < cost[owner])).sum())
         if len(host) else 0,
         single_kernels=int(single.sum()))
+
+
+def held_up(j: Joined) -> Ints:
+    """Launch calls that took far longer than the median one, rows of Trace.host: a full queue, mostly."""
+    cost = durations(j.trace.host.start, j.trace.host.end)
+    calls = np.flatnonzero(j.kernel_launch)
+    middle = float(np.median(cost[calls])) if len(calls) else 0.0
+    return calls[cost[calls] > max(LONG_MEDIANS * middle, LONG_NS)]
 
 
 def _spread(times: Ints) -> Spread | None:
@@ -85,22 +93,4 @@ def _in_graph(j: Joined) -> Flags:
     known = np.flatnonzero(j.launch >= 0)
     result = np.zeros(len(j.launch), bool)
     result[known] = j.call[j.launch[known]] == Call.GRAPH
-    return result
-
-
-def _first_in_idle_stream(j: Joined) -> Flags:
-    """Activities whose stream was idle when their call began, of one call the first: bool[device rows]."""
-    host, device = j.trace.host, j.trace.device
-    result = np.zeros(len(device), bool)
-    known = np.flatnonzero(j.launch >= 0)
-    order = np.lexsort((device.start, device.stream, device.device))
-    busy_until = np.full(len(device), np.iinfo(np.int64).min)
-    for rows in np.split(order, 1 + np.flatnonzero(
-            np.diff(device.stream[order]) | np.diff(device.device[order].astype(np.int64)))):
-        busy_until[rows[1:]] = np.maximum.accumulate(device.end[rows])[:-1]
-    result[known] = busy_until[known] <= host.start[j.launch[known]]
-    _, first = np.unique(j.launch[known], return_index=True)  # rows are sorted by start
-    later = np.ones(len(known), bool)
-    later[first] = False
-    result[known[later]] = False
     return result

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.analysis.trace.owners import Owners, durations, take
+from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.owners import Owners, durations
 from profiler.trace.model import Flags
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from profiler.analysis.trace import tensor_cores
 from profiler.analysis.trace.grouping import coded, summed
-from profiler.analysis.trace.owners import Owners, durations, take
+from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.owners import Owners, durations
 from profiler.trace.model import NONE, Codes, Flags, Ints
 
 KEYS = ("name", "shapes", "types", "stack")

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.joined import Joined, take
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 MODULE = "nn.Module: "
@@ -49,13 +49,6 @@ def outermost(parent: Codes, wanted: Flags) -> Codes:
         if (further == root).all():
             return np.where(near >= 0, take(root, near), NONE).astype(np.int32)
         root = further
-
-
-def take(column: Codes, rows: Codes) -> Codes:
-    """`column[rows]`, NONE where the row is NONE."""
-    if not len(column):
-        return np.full(len(rows), NONE, np.int32)
-    return np.where(rows >= 0, column[rows], NONE).astype(np.int32)
 
 
 class Owners:

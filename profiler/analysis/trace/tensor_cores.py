@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from profiler.analysis.trace.owners import Owners, take
+from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.owners import Owners
 from profiler.trace import names
 from profiler.trace.model import Flags, Kind
 

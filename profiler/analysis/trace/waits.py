@@ -1,0 +1,151 @@
+"""What each activity of a device waited for, and which activity released the host from each of its waits."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.trace.joined import Joined, take
+from profiler.analysis.trace.launches import held_up
+from profiler.analysis.trace.streams import first_in_idle_stream, previous_in_stream, told_to_wait
+from profiler.trace import names
+from profiler.trace.model import NONE, Codes, Ints, Kind
+from profiler.trace.names import Call, Copy
+
+_STAGED = (int(Copy.H2D_PAGEABLE), int(Copy.H2D))
+_BLOCKING = (*_STAGED, int(Copy.D2H_PAGEABLE), int(Copy.D2H_PINNED), int(Copy.D2H))
+_ONE_STREAM = re.compile(r"^(stream|event) sync", re.I)
+_FREE = re.compile(r"^(cuda|cu|hip)(Mem)?(Free|FreeHost)(_v\d)?$")  # wait until the device is idle
+NEAR_GAPS, NEAR_NS = 3, 5_000  # a staged copy that begins so soon after the activity before it waited for it
+SMALLEST_QUEUE = 512  # launch queues hold about 1,020 activities; a shallower one is not full
+FULL = 0.9
+_HIGHEST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Ends of waits of host threads for the device, in order of time."""
+
+    time: Ints      # end of the activity, ns
+    row: Ints       # that activity: row of Trace.device
+    thread: Codes   # who waited
+
+
+def before(j: Joined, device: int) -> Ints:
+    """For each activity of `device` the one that it waited for last, a row of Trace.device: int64[n].
+
+    NONE where its launch call came later than that, and for rows of other devices. Bound is
+    what would have let it begin last: its launch plus the median latency, or the activity before it
+    plus the median gap between queued ones.
+    """
+    table = j.trace.device
+    result = np.full(len(table), NONE, np.int64)
+    rows = np.flatnonzero(table.device == device)
+    earlier = previous_in_stream(j)[rows]
+    waited = np.flatnonzero(told_to_wait(j)[rows])
+    by_end = rows[np.argsort(table.end[rows], kind="stable")]
+    at = np.searchsorted(table.end[by_end], table.start[rows[waited]], side="right") - 1
+    other = np.where(at >= 0, by_end[np.maximum(at, 0)], NONE)
+    other = np.where(other < rows[waited], other, NONE)  # of rows without length only earlier ones
+    later = take(table.end, other) > take(table.end, earlier[waited])
+    earlier[waited] = np.where((other >= 0) & ((earlier[waited] < 0) | later), other, earlier[waited])
+    launch = j.launch[rows]
+    call = take(j.trace.host.start, launch)
+    ended = np.minimum(take(table.end, earlier), table.start[rows])
+    queued = (earlier >= 0) & (launch >= 0) & (call < take(table.start, earlier))
+    gap = _median((table.start[rows] - ended)[queued])
+    # Staging takes as long as the copy is large: no median tells when it would have been done.
+    near = table.start[rows] - ended <= max(NEAR_GAPS * gap, NEAR_NS)
+    late = np.where(np.isin(j.copy[rows], _STAGED), near, ended + gap > call + _latency(j, rows))
+    bound = (earlier >= 0) & ((launch < 0) | late & (ended > call))
+    result[rows[bound]] = earlier[bound]
+    return result
+
+
+def _latency(j: Joined, rows: Ints) -> Ints:
+    """Usual time from a launch call to the activity, by its kind: int64[rows], ns."""
+    table = j.trace.device
+    kind = np.where(table.kind == Kind.MEMCPY, 100 + j.copy, table.kind.astype(np.int64))
+    known = first_in_idle_stream(j) & ~told_to_wait(j) & ~j.communication
+    late = np.where(known, table.start - take(j.trace.host.start, j.launch), NONE)
+    result = np.zeros(len(rows), np.int64)
+    for one in np.unique(kind[rows]).tolist():
+        result[kind[rows] == one] = _median(late[(kind == one) & (late >= 0)])
+    return result
+
+
+def _median(values: Ints) -> int:
+    return round(float(np.median(values))) if len(values) else 0
+
+
+def releases(j: Joined, device: int) -> Releases:
+    """Waits of host threads that an activity of `device` ended.
+
+    A synchronisation, and a call that frees memory, ends with the activity that ended last before it
+    returned, on its stream where the file tells it; a blocking copy with its own activity; a launch on
+    a full queue with the one whose end let the next one begin.
+    """
+    host, table = j.trace.host, j.trace.device
+    named = j.host_names(lambda name: bool(_FREE.match(name))).astype(bool)
+    calls = np.flatnonzero(((j.call == Call.SYNC) | (j.call == Call.ALLOCATOR) & named)
+                           & (j.outer_call == np.arange(len(host))))
+    rows = np.flatnonzero(table.device == device)
+    stream = _stream(j, calls, device)
+    full = _on_full_queue(j, rows)
+    calls, stream = np.append(calls, full), np.append(stream, np.full(len(full), NONE))
+    found = _last_end(j, rows, host.end[calls], stream)
+    own = rows[np.isin(j.copy[rows], _BLOCKING) & (j.launch[rows] >= 0)]
+    call = np.concatenate((calls, j.launch[own]))
+    row = np.concatenate((found, own))
+    ended = take(table.end, row)
+    held = (row >= 0) & (ended > host.start[call]) & (ended <= host.end[call])
+    order = np.flatnonzero(held)
+    order = order[np.argsort(ended[order], kind="stable")]
+    return Releases(ended[order], row[order], host.thread[call[order]])
+
+
+def _on_full_queue(j: Joined, rows: Ints) -> Ints:
+    """Launch calls that were held up while the queue was as deep as it ever was: rows of Trace.host."""
+    known = rows[j.launch[rows] >= 0]
+    host, begun = j.trace.host, np.sort(j.trace.device.start[known])
+    submitted = np.sort(host.start[j.launch[known]])
+
+    def depth(times: Ints) -> Ints:
+        return np.searchsorted(submitted, times) - np.searchsorted(begun, times)
+
+    deepest = int(depth(begun).max(initial=0))
+    calls = held_up(j)
+    return calls[depth(host.end[calls]) >= FULL * deepest] if deepest >= SMALLEST_QUEUE else calls[:0]
+
+
+def _stream(j: Joined, calls: Ints, device: int) -> Ints:
+    """Stream that each call waits for: int64[calls]; NONE: any; the highest number: none of this device."""
+    syncs = j.trace.syncs
+    result = np.full(len(calls), NONE, np.int64)
+    blocking = names.per_name(j.trace.names, syncs.name, lambda name: bool(_ONE_STREAM.search(name)))
+    told = np.flatnonzero((blocking > 0) & (syncs.correlation > 0))
+    if not len(told):
+        return result
+    told = told[np.argsort(syncs.correlation[told], kind="stable")]
+    at = np.minimum(np.searchsorted(syncs.correlation[told], j.trace.host.correlation[calls]), len(told) - 1)
+    row = told[at]
+    same = syncs.correlation[row] == j.trace.host.correlation[calls]
+    stream = np.where(syncs.wait_stream[row] >= 0, syncs.wait_stream[row], syncs.stream[row])
+    elsewhere = (syncs.device[row] >= 0) & (syncs.device[row] != device)
+    return np.where(same, np.where(elsewhere, _HIGHEST, np.maximum(stream, NONE)), NONE)
+
+
+def _last_end(j: Joined, rows: Ints, times: Ints, stream: Ints) -> Ints:
+    """Of `rows` the one that ends last by each time, on its stream or on any (NONE): int64[times]."""
+    table = j.trace.device
+    result = np.full(len(times), NONE, np.int64)
+    for one in np.unique(stream).tolist():
+        asked = np.flatnonzero(stream == one)
+        among = rows if one == NONE else rows[table.stream[rows] == one]
+        among = among[np.argsort(table.end[among], kind="stable")]
+        at = np.searchsorted(table.end[among], times[asked], side="right") - 1
+        if len(among):
+            result[asked] = np.where(at >= 0, among[np.maximum(at, 0)], NONE)
+    return result
