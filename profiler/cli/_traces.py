@@ -1,19 +1,25 @@
-"""Traces for the commands that read them: from files, or out of a run; with a progress bar, and an end by Ctrl-C."""
+"""Traces for the commands that read them: from files, or out of a run; with a bar, and an end by Ctrl-C."""
 
 from __future__ import annotations
 
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from profiler.cli._common import Progress
-from profiler.errors import TraceError, UsageError
+from profiler.analysis.facts import gather
+from profiler.cli._common import Progress, plain
+from profiler.errors import RunError, TraceError, UsageError
 from profiler.importers import kineto
 from profiler.model import Attachment
+from profiler.rules.trace import stored
+from profiler.rules.trace.diagnosis import diagnose
 from profiler.run.reader import Run
+from profiler.run.results import append_result
 from profiler.trace.model import Trace
 
 _SQLITE = b"SQLite format 3\x00"
@@ -37,7 +43,8 @@ def files(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if p.is_file() and p.name.endswith(_CONTENT))
             if not inside:
-                raise UsageError(f"{path} is a folder without traces", "Traces end in .json, .json.gz or .tar")
+                raise UsageError(f"{path} is a folder without traces",
+                                 "Traces end in .json, .json.gz or .tar")
             found += inside
         elif not path.exists():
             raise UsageError(f"{path}: no such file")
@@ -57,13 +64,35 @@ def read(paths: Sequence[Path], title: str = "Reading") -> list[Trace]:
     return traces
 
 
-def of_run(run: Run) -> list[tuple[Attachment, list[Trace]]]:
-    """The traces that a run holds, by attachment. One that cannot be read is left out, unless all are.
+def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
+    """What the traces inside a run say, in the form of `diagnose --json`; None when the run holds none.
 
-    TraceError when there are some and none can be read.
+    Worked out once and kept in the run, where that can be written. TraceError when none can be read.
     """
-    found: list[tuple[Attachment, list[Trace]]] = []
+    with Run.open(path) as run:
+        told = stored.stored(run)
+        if told is not None and (what_if or told["what_if"] is None):
+            return told
+        found = _of_run(run)
+        if not found:
+            return None
+        picked = _newest(found)
+        traces = [trace for _, trace in picked]
+        known = {k: ns for k, (item, _) in enumerate(picked) if (ns := _step_ns(run, item)) is not None}
+        diagnosis = diagnose(traces, str(path), what_if, known)
+        told = stored.result(diagnosis.to_json(), stored.attachments(run))
+        done = run.state != "recording"
+    if what_if and done:
+        with suppress(RunError):  # a run that cannot be written is analysed again the next time
+            append_result(path, stored.KIND, plain(told))
+    return told
+
+
+def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
+    """Every trace in a run. One that cannot be read is left out; TraceError when none can."""
+    found: list[tuple[Attachment, Trace]] = []
     failed: TraceError | None = None
+    ranks = {process.id: process.rank for process in run.processes}
     for item in run.attachments():
         if item.kind != "kineto":
             continue
@@ -71,12 +100,32 @@ def of_run(run: Run) -> list[tuple[Attachment, list[Trace]]]:
             file = Path(folder) / (Path(item.name).name or "trace")
             file.write_bytes(run.attachment(item.id))
             try:
-                found.append((item, read([file])))
+                traces = read([file])
             except TraceError as error:
                 failed = error
+                continue
+        rank = ranks.get(item.process) if item.process is not None else None
+        found += [(item, trace if rank is None else replace(trace, rank=rank)) for trace in traces]
     if failed is not None and not found:
         raise failed
     return found
+
+
+def _newest(found: list[tuple[Attachment, Trace]]) -> list[tuple[Attachment, Trace]]:
+    """Of several profiler windows of a process the last one; of an imported run all."""
+    last = {(item.process, trace.rank) if item.process is not None else (None, k): (item, trace)
+            for k, (item, trace) in enumerate(found)}
+    return list(last.values())
+
+
+def _step_ns(run: Run, item: Attachment) -> int | None:
+    """Steady step time of the trace's process without the profiler; None where that was not measured."""
+    if item.process is None:
+        return None
+    facts = gather(run, item.process)
+    if facts.summary is None or facts.lacks or not facts.on_device:
+        return None
+    return round(facts.summary.spread.median)
 
 
 @contextmanager

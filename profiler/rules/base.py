@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -76,6 +76,33 @@ class Finding:
                            "at_most": p.at_most} if p else None,
             "site": self.site,
         }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Finding:
+        """The finding of a stored diagnosis. KeyError or TypeError when it is none."""
+        def items(found: Any) -> tuple[Evidence, ...]:
+            return tuple(Evidence(e["text"], e["value"], e["unit"], e["source"]) for e in found)
+
+        remedy, p = told["remedy"], told["prediction"]
+        return cls(
+            str(told["rule"]), str(told["title"]), str(told["severity"]), float(told["cost_ms"]),
+            items(told["evidence"]), items(told["counter_evidence"]),
+            Remedy(remedy["setting"], remedy["from"], remedy["to"]) if remedy else None, str(told["advice"]),
+            Prediction(p["scenario"], p["speedup"], p["low"], p["high"], p["at_most"]) if p else None,
+            told["site"])
+
+    def beside(self, traced: Finding) -> Finding:
+        """This finding of a recording with what a trace says of the same cause.
+
+        A prediction that can be scored stays; an upper bound gives way to the replay's.
+        """
+        scored = self.prediction is not None and not self.prediction.at_most
+        return replace(
+            self, evidence=self.evidence + traced.evidence,
+            counter_evidence=self.counter_evidence + traced.counter_evidence,
+            cost_ms=traced.cost_ms, remedy=self.remedy or traced.remedy,
+            prediction=self.prediction if scored else traced.prediction or self.prediction,
+            site=self.site or traced.site)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
+from profiler.rules.trace import stored
 from profiler.units import format_ms
 
 if TYPE_CHECKING:
@@ -38,19 +40,21 @@ class Diagnosis:
     lacks: tuple[tuple[str, str], ...]  # rule's title, what it lacks to tell
     notes: tuple[str, ...]
     others: tuple[tuple[Facts, Decision], ...] = field(default=())  # every rank, where there are several
+    trace: Mapping[str, Any] | None = None  # what the run's traces say, in its JSON form
+    imported: bool = False  # the run was made from traces and holds nothing else
 
     @property
     def verdict(self) -> str:
         return self.decision.verdict
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the design, section 5. What needs a trace is None."""
+        """The form of the design, section 5. What needs a trace is None without one."""
         facts, summary = self.facts, self.facts.summary
         stages = {name: ns / 1e6 for name, ns in summary.stages.items()} if summary else None
         shares = facts.estimate
         estimate = {name: float(getattr(shares, name)) / 1e6
                     for name in ("input", "transfer", "compute", "host")} if shares else None
-        return {
+        told = {
             "schema": 1, "source": self.source, "verdict": self.verdict, "also": list(self.decision.also),
             "confidence": self.decision.confidence, "reason": self.decision.reason, "headline": self.headline,
             "device": device(facts),
@@ -70,14 +74,50 @@ class Diagnosis:
             "lacks": [{"rule": rule, "text": text} for rule, text in self.lacks],
             "notes": list(self.notes),
         }
+        if self.trace is None:
+            return told
+        return {**self.trace, "source": self.source} if self.imported else told | stored.beside(self.trace)
 
 
-def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None) -> Diagnosis:
+def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None,
+             trace: Mapping[str, Any] | None = None) -> Diagnosis:
     """Of the whole run, or of the steps that ended in [t0_ns, t1_ns].
 
     With several ranks the verdict is that of the rank whose own bottleneck costs most:
-    the others wait for it.
+    the others wait for it. `trace`: what the run's traces say; of a whole run what is
+    stored in it, where nothing is given.
     """
+    if trace is None and t0_ns is None and t1_ns is None:
+        trace = stored.stored(run)
+    found = _recorded(run, t0_ns, t1_ns)
+    return found if trace is None else _traced(run, found, trace)
+
+
+def _traced(run: Run, found: Diagnosis, trace: Mapping[str, Any]) -> Diagnosis:
+    """A diagnosis with what the run's traces say. They decide where they have a device and are complete."""
+    if run.meta.get("kind") == "import":
+        return replace(
+            found, decision=stored.decision(trace), headline=str(trace["headline"]),
+            findings=stored.findings(trace), trace=trace, imported=True,
+            notes=tuple(map(str, trace["notes"])), ruled_out=_causes(trace["ruled_out"]),
+            lacks=_causes(trace["lacks"]))
+    notes = tuple(dict.fromkeys((*found.notes, *(f"Trace: {note}" for note in trace["notes"]))))
+    if not stored.speaks(trace):
+        return replace(found, trace=trace, notes=notes)
+    ruled = _causes(trace["ruled_out"])
+    known = {title for title, _ in ruled}
+    return replace(
+        found, decision=stored.decision(trace), headline=str(trace["headline"]), trace=trace, notes=notes,
+        findings=stored.joined(found.findings, stored.findings(trace)),
+        ruled_out=(*ruled, *((title, why) for title, why in found.ruled_out if title not in known)))
+
+
+def _causes(told: list[dict[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((item["rule"], item["text"]) for item in told)
+
+
+def _recorded(run: Run, t0_ns: int | None, t1_ns: int | None) -> Diagnosis:
+    """From stages, device lag and live signals."""
     loops = training_processes(run)
     every = [(facts, decide(facts)) for facts in (gather(run, process, t0_ns, t1_ns) for process in loops)]
     facts, decision = max(every, key=lambda pair: (pair[1].verdict != "unknown", pair[1].gain))

@@ -26,6 +26,29 @@ FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forwa
          "communication_bound": "communication"}
 
 
+CLASSES = {"compute": "compute", "communication_exposed": "communication, exposed",
+           "transfer_exposed": "copies, exposed", "queued": "queued",
+           "queued:peer": "waiting for another device",
+           "input_wait": "data wait", "allocator": "memory calls", "transfer_host": "staging of copies",
+           "sync": "synchronisation", "host": "host"}
+SCENARIOS = {"no_input_wait": "batches ready", "no_transfer": "no copies of the batch",
+             "overlapped_transfer": "copies one batch ahead", "no_sync": "no synchronisation",
+             "no_launch_overhead": "launches cost nothing", "no_host_work": "no host work around launches",
+             "no_allocator": "no memory calls", "no_communication": "no communication",
+             "overlapped_communication": "communication beside backward",
+             "compute_half": "kernels twice as fast"}
+
+
+def class_title(name: str) -> str:
+    """A class of the partition in words; host work under an annotation by the annotation's name."""
+    return CLASSES.get(name) or name.removeprefix("other:")
+
+
+def scenario_title(name: str) -> str:
+    """A scenario of the replay in words."""
+    return SCENARIOS.get(name, name)
+
+
 def verdict_title(word: str) -> str:
     """Input-bound for input_bound."""
     text = word.replace("_", "-")

@@ -18,14 +18,15 @@ def check(facts: TraceFacts) -> Outcome:
     if said := small(facts, NAME, *SCENARIOS):
         return said
     told, steps = facts.communication, max(len(facts.windows), 1)
+    per = f"mean per {unit(facts)}"
     evidence = [*classes(facts, "communication_exposed"),
-                Evidence(f"Communication in all, mean per {unit(facts)}", ms(told.time_ns / steps), "ms", SOURCE),
-                Evidence(f"Of it beside compute, mean per {unit(facts)}", ms(told.overlapped_ns / steps), "ms",
-                         SOURCE)]
+                Evidence(f"Communication in all, {per}", ms(told.time_ns / steps), "ms", SOURCE),
+                Evidence(f"Of it beside compute, {per}", ms(told.overlapped_ns / steps), "ms", SOURCE)]
     for row in told.kinds[:3]:
         rate = f", {row.bus_gbs:.1f} GB/s on the bus" if row.bus_gbs is not None else ""
-        evidence.append(Evidence(f"{row.count} {row.collective}{' of ' + row.group if row.group else ''}{rate}",
-                                 ms(row.time_ns / steps), "ms", SOURCE))
+        group = f" of group {row.group}" if row.group else ""
+        evidence.append(Evidence(f"{row.count} {row.collective}{group}{rate}, {per}", ms(row.time_ns / steps),
+                                 "ms", SOURCE))
     against = (*doubts(facts, *SCENARIOS),
                Evidence("A collective's time holds waiting for the other ranks", source=SOURCE))
     overlapped = facts.scenario("overlapped_communication")

@@ -35,7 +35,7 @@ class TraceDiagnosis:
         return tuple(sorted((f for _, outcome in self._outcomes for f in outcome.findings), key=order))
 
     def to_json(self) -> dict[str, Any]:
-        """The form of the design, section 5, and tables of what the trace holds. What is not known is None."""
+        """The form of the design, section 5, and tables of what the trace holds. None: not known."""
         facts, decision = self.shown, self.shown.decision
         return {
             "schema": 1, "source": self.source, "verdict": decision.verdict, "also": list(decision.also),

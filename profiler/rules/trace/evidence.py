@@ -1,4 +1,4 @@
-"""What the rules of a trace have in common: evidence from the partition, predictions, lines of the user's code."""
+"""What the rules of a trace have in common: evidence, predictions, lines of the user's code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLES = {
 }
 # A frame of Python as Kineto writes it, "train.py(57): step", or in a call stack, "train.py(57): step".
 _FRAME = re.compile(r"^(?P<file>[^<].*\.py)\((?P<line>\d+)\): ")
-_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^torch/|/torch/|^threading\.py|<built-in|^runpy")
+_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^torch/|/torch/|^threading\.py|^runpy")
 
 
 def classes(facts: TraceFacts, *names: str) -> tuple[Evidence, ...]:

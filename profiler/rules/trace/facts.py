@@ -11,10 +11,11 @@ import numpy as np
 
 from profiler.analysis.summary import Spread, spread
 from profiler.analysis.trace import completeness, partition, steady, steps
-from profiler.analysis.trace.completeness import Completeness
 from profiler.analysis.trace.communication import Communication, communication
+from profiler.analysis.trace.completeness import Completeness
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.kernels import Kernels
+from profiler.analysis.trace.memory import Timeline, timelines
 from profiler.analysis.trace.operators import Operator, operators
 from profiler.analysis.trace.owners import Owners
 from profiler.analysis.trace.partition import Partition
@@ -71,7 +72,7 @@ class TraceFacts:
     @property
     def on_device(self) -> bool:
         """Whether the trace shows work on an accelerator, captured or not."""
-        return len(self.trace.device) > 0 or self.joined.kernel_launch.any()
+        return len(self.trace.device) > 0 or bool(self.joined.kernel_launch.any())
 
     @cached_property
     def lacks(self) -> str:
@@ -139,7 +140,8 @@ class TraceFacts:
         total = sum(ns for name, ns in shares.classes.items()
                     if name not in ("compute", "host") and shares.word(name) == word)
         host = shares.classes.get("host", 0.0)
-        return total + {"launch_bound": shares.launching, "host_bound": host - shares.launching}.get(word, 0.0)
+        parts = {"launch_bound": shares.launching, "host_bound": host - shares.launching}
+        return total + parts.get(word, 0.0)
 
     @property
     def transfer_by_kind(self) -> Mapping[str, float]:
@@ -183,6 +185,10 @@ class TraceFacts:
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
         return operators(self.owners, "name", rows=self.in_step)
+
+    @cached_property
+    def timelines(self) -> tuple[Timeline, ...]:
+        return timelines(self.joined)
 
     @cached_property
     def process(self) -> Process:

@@ -44,15 +44,16 @@ def check(facts: TraceFacts) -> Outcome:
 
 
 def _prediction(facts: TraceFacts) -> Prediction | None:
-    """How many cores the machine has, and what its storage delivers, a trace does not tell: an upper bound."""
+    """A trace does not tell how many cores there are and what storage delivers: an upper bound."""
     return at_most(facts, SCENARIO)
 
 
-def fetches(facts: TraceFacts) -> Ints:
-    """Host rows of the loader's `__next__` on the loop's thread in counted steps."""
+def fetches(facts: TraceFacts, every: bool = False) -> Ints:
+    """Host rows of the loader's `__next__` on the loop's thread: in counted steps, or all of them."""
     host = facts.trace.host
     loader = facts.joined.host_names(names.is_loader).astype(bool)
-    return np.flatnonzero(loader & facts.in_step & (host.thread == facts.steps.thread))
+    wanted = loader & (host.thread == facts.steps.thread)
+    return np.flatnonzero(wanted if every else wanted & facts.in_step)
 
 
 def _workers(facts: TraceFacts, rows: Ints) -> int | None:

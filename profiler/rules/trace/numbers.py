@@ -41,8 +41,9 @@ def what_if(facts: TraceFacts) -> list[dict[str, Any]] | None:
     """One entry a scenario; None when predictions were not asked for or are withheld."""
     if facts.replay.withheld:
         return None
-    return [{"scenario": s.name, "step_ms": s.step_ns / 1e6, "speedup": s.speedup, "low": s.low, "high": s.high,
-             "note": s.note, "also": [{"when": when, "speedup": value} for when, value in s.also]}
+    return [{"scenario": s.name, "step_ms": s.step_ns / 1e6, "speedup": s.speedup, "low": s.low,
+             "high": s.high, "note": s.note,
+             "also": [{"when": when, "speedup": value} for when, value in s.also]}
             for s in facts.replay.scenarios]
 
 

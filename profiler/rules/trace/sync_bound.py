@@ -25,7 +25,8 @@ def check(facts: TraceFacts) -> Outcome:
     evidence = [*classes(facts, "sync")]
     if len(rows):
         steps = max(len(facts.windows), 1)
-        evidence.append(Evidence(f"Synchronising calls per {unit(facts)}", len(rows) / steps, "count", SOURCE))
+        evidence.append(Evidence(f"Synchronising calls per {unit(facts)}", len(rows) / steps, "count",
+                                 SOURCE))
         evidence.append(Evidence(f"Host inside them, mean per {unit(facts)}",
                                  ms(int((host.end - host.start)[rows].sum()) / steps), "ms", SOURCE))
     return Outcome((Finding(

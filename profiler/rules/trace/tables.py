@@ -18,7 +18,7 @@ MOST = 100  # rows of a table; what is left out is summed up
 
 
 def partition(facts: TraceFacts) -> dict[str, Any]:
-    """What stands beside the partition: exposed copies by kind, the part of `host` that launches, idle gaps."""
+    """What stands beside the partition: exposed copies by kind, the part of `host` that launches."""
     if facts.lacks or not facts.shares.window:
         return {"transfer_by_kind_ms": None, "launching_ms": None}
     return {"transfer_by_kind_ms": {name: ns / 1e6 for name, ns in facts.transfer_by_kind.items()},
@@ -61,7 +61,8 @@ def _operators(facts: TraceFacts) -> dict[str, Any] | None:
     def row(o: Operator) -> dict[str, Any]:
         return {"key": list(o.key), "calls": o.calls, "host_total_ms": o.host_total_ns / 1e6,
                 "host_self_ms": o.host_self_ns / 1e6, "device_total_ms": o.device_total_ns / 1e6,
-                "device_self_ms": o.device_self_ns / 1e6, "calls_per_step": o.calls / steps if steps else None,
+                "device_self_ms": o.device_self_ns / 1e6,
+                "calls_per_step": o.calls / steps if steps else None,
                 "tensor_cores": o.tensor_cores, "tensor_cores_possible": o.tensor_cores_possible}
 
     found = facts.operators
@@ -72,10 +73,11 @@ def _communication(facts: TraceFacts) -> dict[str, Any] | None:
     found = facts.communication
     if not found.count:
         return None
-    rows = [{"collective": r.collective, "group": r.group, "ranks": r.ranks, "count": r.count, "bytes": r.bytes,
-             "total_bytes": r.total_bytes, "time_ms": r.time_ns / 1e6, "mean_us": r.mean_ns / 1e3,
-             "exposed_ms": r.exposed_ns / 1e6, "overlapped_ms": r.overlapped_ns / 1e6,
-             "algorithm_gbs": r.algorithm_gbs, "bus_gbs": r.bus_gbs} for r in found.kinds]
+    rows = [{"collective": r.collective, "group": r.group, "ranks": r.ranks, "count": r.count,
+             "bytes": r.bytes, "total_bytes": r.total_bytes, "time_ms": r.time_ns / 1e6,
+             "mean_us": r.mean_ns / 1e3, "exposed_ms": r.exposed_ns / 1e6,
+             "overlapped_ms": r.overlapped_ns / 1e6, "algorithm_gbs": r.algorithm_gbs,
+             "bus_gbs": r.bus_gbs} for r in found.kinds]
     return {"count": found.count, "time_ms": found.time_ns / 1e6, "exposed_ms": found.exposed_ns / 1e6,
             "overlapped_ms": found.overlapped_ns / 1e6, **_cut(rows, "time_ms"), "notes": list(found.notes)}
 

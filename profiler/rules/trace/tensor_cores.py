@@ -18,15 +18,17 @@ def check(facts: TraceFacts) -> Outcome:
     told = facts.kernels.summary(facts.activities)
     if told.tensor_cores is None or told.tensor_cores_possible is None:
         return Outcome(lacks="the trace has no kernel in the steps")
-    idle = max(0.0, told.tensor_cores_possible - told.tensor_cores) * told.total_ns / max(len(facts.windows), 1)
+    beside = max(0.0, told.tensor_cores_possible - told.tensor_cores)
+    idle = beside * told.total_ns / max(len(facts.windows), 1)
     used = f"{100 * told.tensor_cores:.0f} % of kernel time is known to use them"
     if idle < WORTH * facts.shares.window:
         return Outcome(ruled_out=used)
     return Outcome((Finding(
         NAME, "Matrix work runs beside the tensor cores", "warning", ms(idle),
-        evidence=(Evidence("Kernel time known to use tensor cores", told.tensor_cores, "share", SOURCE),
-                  Evidence("Kernel time of operators that could", told.tensor_cores_possible, "share", SOURCE),
+        evidence=(Evidence("Kernel time known to use them", told.tensor_cores, "share", SOURCE),
+                  Evidence("Kernel time of operators that could", told.tensor_cores_possible, "share",
+                           SOURCE),
                   Evidence(f"Difference, sum per {unit(facts)}", ms(idle), "ms", SOURCE)),
-        counter_evidence=(Evidence("By kernel and operator names: a lower bound of their use", source=SOURCE),),
+        counter_evidence=(Evidence("By names: a lower bound of their use", source=SOURCE),),
         remedy=Remedy("float32_matmul_precision", "highest", "high"),
         advice="Use bfloat16 autocast, or TF32 for float32; sizes that are multiples of 8."),))

@@ -24,7 +24,8 @@ def check(facts: TraceFacts) -> Outcome:
     evidence = [*classes(facts, "transfer_exposed", "transfer_host")]
     for kind, ns in facts.transfer_by_kind.items():
         if ns:
-            evidence.append(Evidence(f"Of the exposed copies {kind}, mean per {unit(facts)}", ms(ns), "ms", SOURCE))
+            text = f"Of the exposed copies {kind}, mean per {unit(facts)}"
+            evidence.append(Evidence(text, ms(ns), "ms", SOURCE))
     copy = facts.joined.copy
     pageable, pinned = copy == Copy.H2D_PAGEABLE, copy == Copy.H2D_PINNED
     for rows, text in ((pageable, "Pageable copies to the device"), (pinned, "Pinned copies to the device")):

@@ -1,0 +1,142 @@
+"""A diagnosis on the terminal, from its JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from profiler.cli._common import print_table
+from profiler.metrics import stage_title
+from profiler.rules.words import (
+    class_title,
+    evidence_line,
+    prediction,
+    remedy,
+    scenario_title,
+    verdict_title,
+)
+from profiler.units import (
+    format_count,
+    format_ms,
+    format_prediction,
+    format_rate,
+    format_ratio,
+    format_share,
+    ms_decimals,
+)
+
+SHOWN = 1.01  # predicted speedup from which a scenario is printed
+
+
+def print_diagnosis(told: Mapping[str, Any]) -> None:
+    """The human form, from the JSON form of a diagnosis."""
+    print(f"{verdict_title(told['verdict'])}: {told['headline']}.")
+    if told["also"]:
+        print(f"Also {', '.join(verdict_title(word).lower() for word in told['also'])}.")
+    if told["reason"] != told["headline"]:
+        print(f"Confidence {told['confidence']}: {told['reason']}.")
+    print()
+    if told["step_ms"] and told["stages_ms"]:
+        _print_stages(told)
+        print()
+    if told["partition_ms"]:
+        _print_partition(told)
+        print()
+    if told["what_if"]:
+        _print_what_if(told)
+        print()
+    for rank in told["ranks"] or ():
+        usual = rank["step_ms"]["usual"] * 1e6 if rank["step_ms"] else None
+        print(f"Rank {rank['rank'] if rank['rank'] is not None else rank['pid']}: "
+              f"{verdict_title(rank['verdict']).lower()}, {format_ms(usual)} per step")
+    if told["ranks"]:
+        print()
+    for number, finding in enumerate(told["findings"], 1):
+        _print_finding(number, finding)
+    for note in told["notes"]:
+        print(f"Note: {note}.")
+
+
+def _print_stages(told: Mapping[str, Any]) -> None:
+    step, stages = told["step_ms"], told["stages_ms"]
+    usual = step["usual"] * 1e6
+    decimals = ms_decimals(usual)
+
+    def ms(value: float | None) -> str:
+        return format_ms(None if value is None else value * 1e6, decimals, unit=False)
+
+    rows = [[stage_title(name), ms(value), format_share(value * 1e6 / usual),
+             ms(told["device_ms"].get(name)), ms(told["lag_ms"].get(name))] for name, value in stages.items()]
+    on_device = sum(told["device_ms"].values()) or None
+    rows.append(["step", ms(step["usual"]), format_share(1.0), ms(on_device), ""])
+    head, right = ["stage", "ms/step", "share", "device ms", "lag ms"], [1, 2, 3, 4]
+    if not told["device_ms"]:
+        rows, head, right = [row[:3] for row in rows], head[:3], right[:2]
+    print_table(rows, head, right, indent="  ")
+    print()
+    facts = [_spread(step, decimals)]
+    counts = told["steps"]
+    facts.append(f"{format_count(counts['count'])} steady steps of {format_count(counts['total'])}")
+    print("  " + ", ".join(facts))
+    if told["throughput"]:
+        text = format_rate(told["throughput"]["value"], told["throughput"]["unit"])
+        whole = told["whole_run"]["throughput"]
+        print(f"  {text}" + (f", {format_rate(whole, unit=False)} over the whole run" if whole else ""))
+    print(f"  on {told['device']['name']}")
+
+
+def _spread(step: Mapping[str, Any], decimals: int) -> str:
+    def ms(value: float) -> str:
+        return format_ms(value * 1e6, decimals, unit=False)
+
+    ends = (f"5 to 95 %: {ms(step['p5'])} to {ms(step['p95'])} ms" if step["p5"] is not None else
+            f"range {ms(step['range'][0])} to {ms(step['range'][1])} ms")
+    return f"median {ms(step['median'])} ms, {ends}"
+
+
+def _print_partition(told: Mapping[str, Any]) -> None:
+    """Every class that took time, largest first, and what it sums to."""
+    part = told["partition_ms"]
+    whole = sum(part.values())
+    decimals = ms_decimals(whole * 1e6)
+    rows = [[class_title(name), format_ms(value * 1e6, decimals, unit=False), format_share(value / whole, 1)]
+            for name, value in sorted(part.items(), key=lambda item: -item[1]) if value]
+    steps = told["steps"]
+    rows.append(["step" if steps["count"] else "trace", format_ms(whole * 1e6, decimals, unit=False),
+                 format_share(1.0, 1)])
+    print_table(rows, [f"{told['device']['name']}", "ms/step" if steps["count"] else "ms", "share"], [1, 2],
+                indent="  ")
+    if told["stages_ms"] or not told["step_ms"]:
+        return
+    print(f"\n  {_spread(told['step_ms'], decimals)}, {format_count(steps['count'])} of "
+          f"{format_count(steps['total'])} steps counted, by {steps['rule']}")
+
+
+def _print_what_if(told: Mapping[str, Any]) -> None:
+    """Steps replayed without each cost, the largest gain first; those without any gain are left out."""
+    rows = [[scenario_title(s["scenario"]), format_ms(s["step_ms"] * 1e6, unit=False),
+             format_ratio(s["speedup"]), format_prediction(s["low"], s["high"]), s["note"]]
+            for s in sorted(told["what_if"], key=lambda s: -s["speedup"]) if s["speedup"] >= SHOWN]
+    if rows:
+        print_table(rows, ["replayed", "ms/step", "faster", "between", ""], [1, 2], indent="  ")
+    else:
+        print("  Replayed without each of its costs, no step is 1 % faster.")
+    if told["replay_error"] is not None:
+        print(f"\n  unchanged, the replay is {format_share(told['replay_error'], 1)} off the measured step")
+
+
+def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
+    cost = f", {format_ms(finding['cost_ms'] * 1e6)} per step" if finding["cost_ms"] else ""
+    print(f"{number}. {finding['title']}{cost}")
+    if finding["site"]:
+        print(f"   at {finding['site']}")
+    for kind, mark in (("evidence", "+"), ("counter_evidence", "-")):
+        for item in finding[kind]:
+            print(f"   {mark} {evidence_line(item)}")
+    if finding["remedy"]:
+        print(f"   Try {remedy(finding['remedy'])}")
+    if finding["advice"]:
+        print(f"   {finding['advice']}")
+    if predicted := finding["prediction"]:
+        print(f"   {'' if predicted['at_most'] else 'predicts '}{prediction(predicted)}")
+    print()

@@ -1,0 +1,146 @@
+"""A run file from traces: their processes, devices and steps, the originals, and what was found out.
+
+What the views and the report know from recordings is put in as tracks: step times, the
+data wait, and memory. Nothing else is, since a trace does not tell it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from profiler.analysis.trace import intervals
+from profiler.analysis.trace.memory import CPU
+from profiler.errors import RunError
+from profiler.rules.trace import stored
+from profiler.rules.trace.diagnosis import TraceDiagnosis
+from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.input_bound import fetches
+from profiler.rules.trace.numbers import pid
+from profiler.run.results import append_result
+from profiler.run.writer import RunWriter
+from profiler.trace.model import Trace
+from profiler.version import version
+
+_MOST = 200_000  # memory samples of a device; of more, evenly chosen ones
+
+
+def write(path: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str = "",
+          overwrite: bool = False) -> None:
+    """Make the run file. RunError when it cannot be written; then none is left behind."""
+    traces = [facts.trace for facts in told.every]
+    start, end = _extent(traces)
+    writer = RunWriter.create(path, _meta(told, originals, name, start), overwrite=overwrite)
+    try:
+        for facts in told.every:
+            _process(writer, facts, several=len(told.every) > 1)
+        for original in originals:
+            data = original.read_bytes()
+            gzipped = data[:2] == b"\x1f\x8b"
+            writer.attach(start, "kineto", original.name, data if gzipped else gzip.compress(data, 3),
+                          properties={"size": len(data)})
+        writer.finish("finished", end)
+        if writer.failed:
+            raise RunError(writer.failed)
+        ids = [*range(1, len(originals) + 1)]
+        append_result(path, stored.KIND, stored.result(told.to_json(), ids))
+    except BaseException:
+        writer.close()
+        for left in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+            left.unlink(missing_ok=True)
+        raise
+
+
+def _extent(traces: Sequence[Trace]) -> tuple[int, int]:
+    """First and last instant of any event, on the traces' clock."""
+    times = [(trace.base_ns + int(column[0]), trace.base_ns + int(ends.max()))
+             for trace in traces for column, ends in ((trace.host.start, trace.host.end),
+                                                      (trace.device.start, trace.device.end)) if len(column)]
+    times += [(trace.base_ns + int(trace.memory.time[0]), trace.base_ns + int(trace.memory.time[-1]))
+              for trace in traces if len(trace.memory)]
+    return (min(first for first, _ in times), max(last for _, last in times)) if times else (0, 0)
+
+
+def _meta(told: TraceDiagnosis, originals: Sequence[Path], name: str, start: int) -> dict[str, Any]:
+    first = originals[0].name
+    for ending in (".gz", ".json", ".tar", ".trace", ".pt"):
+        first = first.removesuffix(ending)
+    absolute = all(facts.trace.absolute for facts in told.every)
+    return {"name": name or first, "notes": "", "kind": "import", "command": [], "cwd": str(Path.cwd()),
+            "workload": None, "environment": {}, "git": None, "start_ns": start,
+            "imported_ns": time.time_ns(),
+            "sources": [str(path) for path in originals], "absolute_times": absolute,
+            "versions": {"stepscope": version()}, "machine": {}, "overhead": {}, "exit": None,
+            "gpu": {"state": "absent", "reason": "the run was made from traces", "hint": ""}}
+
+
+def _process(writer: RunWriter, facts: TraceFacts, several: bool) -> None:
+    trace = facts.trace
+    devices = _devices(writer, trace, several)
+    properties: dict[str, Any] = {"source": trace.source, "rank": trace.rank, "world_size": trace.world_size,
+                                  "torch": {"device_count": len(devices)}}
+    process = writer.add_process(pid(facts) or 0, "rank" if trace.rank is not None else "target",
+                                 rank=trace.rank, started_ns=_number(facts), properties=properties)
+    if facts.steps.per_step:
+        _steps(writer, facts, process)
+    _memory(writer, facts, process, devices)
+    writer.commit()
+    for note in trace.notes:
+        writer.event(trace.base_ns, "import_note", "warning" if trace.losses.any else "info", note,
+                     process=process)
+
+
+def _number(facts: TraceFacts) -> int:
+    """What tells processes with the same pid apart: ranks of several machines may share one."""
+    return facts.trace.base_ns + (facts.trace.rank or 0)
+
+
+def _devices(writer: RunWriter, trace: Trace, several: bool) -> dict[int, int]:
+    """Id in the run by id in the trace. A trace has no UUID: rank and number stand for it."""
+    found = {}
+    for number in sorted(set(trace.device.device.tolist())):
+        known: Mapping[str, Any] = trace.properties.get(number, {})
+        memory = known.get("totalGlobalMem")
+        rank = f"rank {trace.rank if trace.rank is not None else trace.source}, " if several else ""
+        found[number] = writer.add_device(
+            str(known.get("uuid") or f"trace: {rank}device {number}"), number,
+            str(known.get("name") or "GPU, not named in the trace"),
+            memory_total=memory if isinstance(memory, int) else None, properties=dict(known))
+    return found
+
+
+def _steps(writer: RunWriter, facts: TraceFacts, process: int) -> None:
+    """Host windows of every step, and of each the time inside the loader."""
+    steps, base = facts.steps, facts.trace.base_ns
+    rows = fetches(facts, every=True)
+    host = facts.trace.host
+    waiting = intervals.union(host.start[rows], host.end[rows])
+    data = intervals.covered(waiting, steps.start, steps.end)
+    tracks = {metric: writer.track(metric, process=process)
+              for metric in ("step.index", "step.wall", "step.data", "step.flags")}
+    for k in range(len(steps)):
+        t1 = (base + int(steps.end[k]) + 500) // 1000 * 1000  # the file keeps whole microseconds
+        wall = int(steps.end[k] - steps.start[k])
+        for metric, value in (("index", int(steps.number[k])), ("wall", wall), ("data", int(data[k])),
+                              ("flags", 0)):
+            writer.sample(tracks[f"step.{metric}"], t1, value)
+
+
+def _memory(writer: RunWriter, facts: TraceFacts, process: int, devices: Mapping[int, int]) -> None:
+    """Allocated and reserved bytes of the devices, where the trace tells totals."""
+    for line in facts.timelines:
+        device = devices.get(line.device)
+        if line.device_type == CPU or device is None or not line.known:
+            continue
+        for metric, column in (("allocated", line.allocated), ("reserved", line.reserved)):
+            known = np.flatnonzero(column >= 0)
+            known = known[:: max(1, -(-len(known) // _MOST))]
+            if len(known):
+                track = writer.track(f"torch.mem_{metric}", device=device, process=process)
+                for t, value in zip(line.time[known].tolist(), column[known].tolist(), strict=True):
+                    writer.sample(track, facts.trace.base_ns + t, value)
