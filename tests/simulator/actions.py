@@ -52,7 +52,7 @@ class Action(NamedTuple):
     gap: int = 0  # after the stream's previous activity, or after what the stream waits for
     run: int = 0  # of the device activity; of the batch's production
     # PUSH: category; LAUNCH: Kernel; GRAPH: its kernels; COPY: Copy; RECORD, WAIT: event; SYNC: whether it
-    # blocks; ALLOC: whether it drains the device; FETCH: "ready", "inline", ""
+    # blocks, or the event it waits for; ALLOC: whether it drains the device; FETCH: "ready", "inline", ""
     info: Any = None
     device: int = 0
 
@@ -88,6 +88,7 @@ class Loader:
 
     workers: int = 0
     prefetch: int = 2
+    stagger: int = 0  # ns between the starts of two workers; 0: they deliver in bursts for a while
 
 
 @dataclass(frozen=True)

@@ -31,14 +31,14 @@ def backward(loop: Loop, last: bool) -> None:
             allocate(loop, count + 2 * k, count * 3)
             node(loop, op, mean, device, k + 1)
         if last and spec.reduce == "buckets" and k in buckets:
-            all_reduce(loop, spec.reduce_us / len(buckets))
+            collective(loop, spec.reduce_us / len(buckets))
     if spec.reduce == "buckets" and last:
         join(loop)
     if spec.autograd_thread:
         loop.add(Action(A.THREAD, loop.host(18), "main", A.HANDOVER))
     if spec.reduce == "end" and last:
         loop.python(6)
-        all_reduce(loop, spec.reduce_us)
+        collective(loop, spec.reduce_us)
         join(loop)
 
 
@@ -55,7 +55,7 @@ def node(loop: Loop, op: Op, mean: float, device: int, sequence: int) -> None:
     loop.python(1.5, A.OPERATOR)
 
 
-def all_reduce(loop: Loop, us: float) -> None:
+def collective(loop: Loop, us: float) -> None:
     event, role = ("reduce", loop.number, len(loop.out)), A.REDUCE
     names = (("record_param_comms", "cpu_op"), ("nccl:all_reduce", ANNOTATION))
     for name, category in names:
@@ -82,9 +82,9 @@ def all_reduce(loop: Loop, us: float) -> None:
         loop.add(Action(A.WORK, loop.host(3), role=role), Action(A.POP, 0, name, role))
 
 
-def join(loop: Loop) -> None:
+def join(loop: Loop, part: int = 0) -> None:
     """The optimizer's stream waits for the collectives."""
-    event = ("join", loop.number)
+    event = ("join", loop.number, part)
     loop.add(
         Action(A.RECORD, 1600, "cudaEventRecord", A.REDUCE, REDUCING, info=event),
         Action(A.WAIT, 1800, "cudaStreamWaitEvent", A.REDUCE, COMPUTE, info=event),

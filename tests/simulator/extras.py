@@ -20,6 +20,37 @@ def reading(loop: Loop) -> None:
             )
         )
         return
+    if spec.reading == "lagging":
+        name, before = ("loss", loop.number), ("loss", loop.number - 1)
+        copy = Copy(4, "d2h", "pinned", "async")
+        loop.add(
+            Action(A.PUSH, 0, "aten::copy_", A.SCALAR, info="cpu_op"),
+            Action(A.WORK, loop.host(3), role=A.SCALAR),
+            Action(
+                A.COPY,
+                loop.host(7),
+                "cudaMemcpyAsync",
+                A.SCALAR,
+                COMPUTE,
+                loop.latency(),
+                loop.gap(),
+                1300,
+                copy,
+            ),
+            Action(A.WORK, loop.host(1), role=A.SCALAR),
+            Action(A.POP, 0, "aten::copy_", A.SCALAR),
+            Action(A.RECORD, 1600, "cudaEventRecord", A.PYTHON, COMPUTE, info=name),
+            Action(
+                A.SYNC,
+                loop.host(3),
+                "cudaEventSynchronize",
+                A.PYTHON,
+                COMPUTE,
+                loop.draw.ns(6, 0.1),
+                info=before,
+            ),
+        )
+        return
     if spec.reading == "event_end":
         event = ("timer", loop.number)
         loop.add(

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.simulator.actions import Loader
-from tests.simulator.layout import Layout
 from tests.simulator.loop import Named, Spec
 
 Draw = random.Random
@@ -46,7 +45,7 @@ def host_us(spec: Spec) -> float:
 
 
 def compute_bound(r: Draw, s: Spec) -> tuple[str, Spec]:
-    reading = r.choice(("none", "end", "forward", "device_end", "event_end"))
+    reading = r.choice(("none", "end", "forward", "device_end", "event_end", "lagging"))
     return reading, replace(s, reading=reading)
 
 
@@ -56,14 +55,16 @@ def input_bound(r: Draw, s: Spec) -> tuple[str, Spec]:
         return "no workers", replace(
             s, loader=Loader(0), service_us=step * r.uniform(0.5, 1.5), reading="end"
         )
-    workers = r.choice((1, 2, 3))
-    return "few workers", replace(
-        s,
-        loader=Loader(workers, r.choice((1, 2, 4))),
-        reading="end",
-        before=24,
-        service_us=step * workers * r.uniform(1.3, 2.4),
-        service_spread=0.03,
+    return "few workers", slow_loader(r, s, r.uniform(1.3, 2.4), 0.03)
+
+
+def slow_loader(r: Draw, s: Spec, factor: float, spread: float) -> Spec:
+    """Workers that together take `factor` times as long as the step without them."""
+    workers = r.choice((1, 2, 3, 6))
+    step = max(device_us(s), host_us(s)) * factor
+    loader = Loader(workers, r.choice((1, 2, 4)), int(1000 * step))
+    return replace(
+        s, loader=loader, reading="end", before=24, service_us=step * workers, service_spread=spread
     )
 
 
@@ -152,63 +153,6 @@ def two_at_once(r: Draw, s: Spec) -> tuple[str, Spec]:
     return f"{first.__name__} {one} and {second.__name__} {two}", with_both
 
 
-def few_steps(r: Draw, s: Spec) -> tuple[str, Spec]:
-    name, spec = r.choice((compute_bound, launch_bound, input_bound, transfer_bound))(r, s)
-    return f"few steps, {name}", replace(spec, steps=r.choice((2, 3, 4)))
-
-
-def bursty(r: Draw, s: Spec) -> tuple[str, Spec]:
-    step = max(device_us(s), host_us(s))
-    workers = r.choice((2, 4))
-    return "bursty loader", replace(
-        s,
-        loader=Loader(workers, 2),
-        service_us=step * workers * 0.8,
-        before=24,
-        burst=(workers * 2, r.uniform(3, 6)),
-        steps=12,
-    )
-
-
-def side_streams(r: Draw, s: Spec) -> tuple[str, Spec]:
-    return "branches on a second stream", replace(s, side=r.randint(2, 8), reading=r.choice(("none", "end")))
-
-
-def accumulation(r: Draw, s: Spec) -> tuple[str, Spec]:
-    return "gradient accumulation", replace(
-        s,
-        accumulate=r.choice((2, 4)),
-        operators=40,
-        ranks=2,
-        reduce="buckets",
-        reduce_us=device_us(s) * r.uniform(0.1, 0.9),
-        memsets=0,
-    )
-
-
-def evaluation(r: Draw, s: Spec) -> tuple[str, Spec]:
-    named = (
-        Named("eval_metrics", device_us(s) * r.uniform(0.3, 0.8), kernels=r.randint(3, 9)),
-        Named("save_checkpoint", 2000, every=3, saves=r.randint(2, 6)),
-    )
-    return "evaluation and checkpoints", replace(s, named=named[: r.choice((1, 2))], steps=9)
-
-
-def two_devices(r: Draw, s: Spec) -> tuple[str, Spec]:
-    return "layers on two devices", replace(s, peers=2, memsets=0)
-
-
-def runs_ahead(r: Draw, s: Spec) -> tuple[str, Spec]:
-    return "the host runs ahead", replace(
-        s, reading="none", operators=r.randint(16, 30), steps=r.randint(4, 8), kernel_us=r.uniform(60, 150)
-    )
-
-
-def noisy(r: Draw, s: Spec) -> tuple[str, Spec]:
-    name, spec = r.choice((compute_bound, launch_bound, sync_bound, host_bound))(r, s)
-    return f"noisy host, {name}", replace(spec, spread=0.5, kernel_spread=0.08, steps=10)
-
-
 LIKE = (
     compute_bound,
     input_bound,
@@ -223,32 +167,3 @@ LIKE = (
     cuda_graph,
     two_at_once,
 )
-HARDER = (few_steps, bursty, side_streams, accumulation, evaluation, two_devices, runs_ahead, noisy)
-KINDS = (*LIKE, *HARDER)
-
-
-def draw(seed: int, kind: Kind | None = None, size: float = 1.0) -> tuple[str, str, Spec, Layout]:
-    """Kind, variant, job and layout of a seed. `size` scales the number of operators."""
-    r = random.Random(seed)
-    chosen = kind or KINDS[seed % len(KINDS)]
-    start = base(r)
-    variant, spec = chosen(r, replace(start, operators=int(start.operators * size)))
-    old = spec.gpu == "V100" and r.random() < 0.6
-    times = (
-        r.choice(("whole", "base"))
-        if spec.gpu == "V100"
-        else r.choice(("base", "base", "base", "text", "epoch"))
-    )
-    layout = Layout(
-        old=old,
-        times=times,
-        syncs=not old and r.random() < 0.4,
-        annotations=r.random() < 0.7,
-        python=not old and r.random() < 0.3,
-        flows=r.random() < 0.8,
-        driver=r.choice(("none", "none", "nested", "alone")),
-        stream_text=old,
-        ranks=spec.ranks,
-        offset_us=r.randint(100_000_000_000, 1_900_000_000_000),
-    )
-    return chosen.__name__, variant, spec, layout

@@ -40,6 +40,9 @@ class Layout:
     flows: bool = True  # ac2g and fwdbwd
     driver: str = "none"  # none, nested: a driver call in a runtime call; alone: instead of it
     stream_text: bool = False  # tid "stream 7"
+    records: bool = True  # event records are in the file
+    hip: bool = False  # names of AMD's runtime
+    helper: bool = False  # a thread that pins memory beside the loop
     rank: int = 0
     ranks: int = 1
     offset_us: int = 666_000_000_000  # of the first event
@@ -143,6 +146,8 @@ class Writer:
                 self.flow("f", number, "fwdbwd", "fwdbwd", self.pid, self.tid(span.thread), span.start)
         if self.layout.python:
             self.write_python()
+        if self.layout.helper:
+            self.write_helper()
 
     def write_python(self) -> None:
         number = 0
@@ -172,6 +177,18 @@ class Writer:
                         {"Python parent id": step, "Python id": number, "Python module id": span.sequence},
                     )
 
+    def write_helper(self) -> None:
+        """The loader's thread that pins memory: the loop does not wait for it."""
+        for k, t0 in enumerate(self.timeline.step_start):
+            at = t0 + 150_000 + 9_000 * (k % 5)
+            args = {"External id": 900_000 + k, "correlation": 900_000 + k, "cbid": 27}
+            self.row(
+                "cpu_op", "aten::pin_memory", self.pid, self.pid + 900, at, at + 320_000, {"External id": 1}
+            )
+            self.row(
+                "cuda_runtime", "cudaHostAlloc", self.pid, self.pid + 900, at + 9_000, at + 210_000, args
+            )
+
     def write_calls(self) -> None:
         records: dict[Any, Call] = {}
         for row, call in enumerate(self.timeline.calls):
@@ -195,6 +212,10 @@ class Writer:
                         call.end - 500,
                         args,
                     )
+            if call.kind == A.RECORD and not self.layout.records and not self.layout.syncs:
+                continue
+            if self.layout.hip:
+                name = name.replace("cuda", "hip").replace("LaunchKernelExC", "ExtLaunchKernel")
             self.row(category, name, self.pid, tid, call.start, call.end, args)
             if call.kind in (A.LAUNCH, A.GRAPH, A.COPY, A.MEMSET):
                 self.flow("s", call.correlation, "ac2g", "ac2g", self.pid, tid, call.start)

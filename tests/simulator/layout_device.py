@@ -32,7 +32,10 @@ def write_devices(writer: Writer) -> None:
         category = {"compute": "kernel", "communication": "kernel", "memset": "gpu_memset"}.get(
             a.kind, "gpu_memcpy"
         )
-        writer.row(category, a.name, a.device, tid, a.start, a.end, args)
+        name = a.name
+        if writer.layout.hip and category == "gpu_memcpy":
+            name = "CopyHostToDevice" if a.kind.startswith("h2d") else "CopyDeviceToHost"
+        writer.row(category, name, a.device, tid, a.start, a.end, args)
         if first.get(correlation) == 0:
             first[correlation] = 1
             writer.flow("f", correlation, "ac2g", "ac2g", a.device, tid, a.start)

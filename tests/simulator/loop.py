@@ -73,6 +73,9 @@ class Spec:
     before: int = 8
     queue: int = 1020
     drained: bool = True
+    hiccup: tuple[float, float] = (0.0, 0.0)  # in how many steps Python stops, and for how long
+    unscale: bool = False  # a scalar read between backward and optimizer, as gradient scaling does
+    gather: bool = False  # parameters are gathered before each block of the forward
 
 
 class Draw:

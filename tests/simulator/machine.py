@@ -30,7 +30,7 @@ class Machine:
         self.tracing = False
         self.fetched = 0
         self.fetch_times: list[int] = []
-        self.free = [0] * max(program.loader.workers, 1)
+        self.free = [k * program.loader.stagger for k in range(max(program.loader.workers, 1))]
         self.ready: dict[int, int] = {}
         self.stack: list[tuple[int, Action]] = []
         self.named: list[str] = []
@@ -95,6 +95,8 @@ class Machine:
 
     def drain(self, a: Action) -> int:
         """When what a synchronisation waits for is done: stream a.stream, every stream when it is -1."""
+        if isinstance(a.info, tuple):
+            return self.events.get(a.info, (0, 0))[0]
         if a.stream >= 0:
             lane = (a.device, a.stream)
             return max(self.ends[lane], self.pending.get(lane, (0, 0))[0])
@@ -251,7 +253,7 @@ def _sync(m: Machine, a: Action) -> None:
 def _alloc(m: Machine, a: Action) -> None:
     start = m.t
     if a.info:
-        m.t = max(m.t, m.drain(a._replace(stream=-1)))
+        m.t = max(m.t, m.drain(a._replace(stream=-1, info=True)))
     m.t += a.ns
     m.note(start, m.t, "allocator")
     m.called(start, a)

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.simulator import kinds
+from tests.simulator.draw import KINDS, draw
+from tests.simulator.kinds import Kind
 from tests.simulator.layout import text, write
 from tests.simulator.machine import run
 from tests.simulator.operators import GPUS
@@ -15,9 +16,9 @@ from tests.simulator.parts import program
 from tests.simulator.truth import tell
 
 
-def make(seed: int, folder: Path, kind: kinds.Kind | None = None, size: float = 1.0) -> dict[str, Any]:
+def make(seed: int, folder: Path, kind: Kind | None = None, size: float = 1.0) -> dict[str, Any]:
     """Write one trace; its line of truth."""
-    kind_name, variant, spec, layout = kinds.draw(seed, kind, size)
+    kind_name, variant, spec, layout = draw(seed, kind, size)
     job = program(spec, seed)
     timeline = run(job, record=True)
     path = folder / f"trace_{seed:04d}.json.gz"
@@ -37,11 +38,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=24)
-    parser.add_argument("--kind", choices=[kind.__name__ for kind in kinds.KINDS])
+    parser.add_argument("--kind", choices=[kind.__name__ for kind in KINDS])
     parser.add_argument("-o", "--out", type=Path, required=True)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    kind = next((k for k in kinds.KINDS if k.__name__ == args.kind), None)
+    kind = next((k for k in KINDS if k.__name__ == args.kind), None)
     with (args.out / "truth.jsonl").open("w") as lines:
         for seed in range(args.seed, args.seed + args.count):
             row = make(seed, args.out, kind)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.simulator import actions as A
 from tests.simulator.actions import Action, Copy, Program
-from tests.simulator.backward import backward, optimizer
-from tests.simulator.extras import ANNOTATION, allocate, hop, named_work, reading
+from tests.simulator.backward import backward, collective, join, optimizer
+from tests.simulator.extras import ANNOTATION, allocate, hop, named_work, reading, scalar
 from tests.simulator.loop import COMPUTE, COPYING, SIDE, Loop, Spec, device_of, walk
 from tests.simulator.operators import LOSS
 
@@ -39,8 +39,11 @@ def step(loop: Loop) -> None:
                 reading(loop)
             backward(loop, last=part == spec.accumulate - 1)
     if not spec.graph:
+        if spec.unscale:
+            scalar(loop, A.SCALAR, 4)
+            loop.python(4)
         optimizer(loop)
-    if spec.reading in ("end", "device_end", "event_end", "forward_end"):
+    if spec.reading in ("end", "device_end", "event_end", "lagging"):
         reading(loop)
     if spec.allocator == "empty_cache":
         for _ in range(spec.allocations):
@@ -174,12 +177,18 @@ def forward(loop: Loop) -> None:
         loop.add(Action(A.PUSH, 0, "DistributedDataParallel.forward", A.PYTHON, info=ANNOTATION))
         loop.python(2)
     branches = {(k + 1) * len(loop.forward) // (spec.side + 1) for k in range(spec.side)}
+    hiccup = loop.draw.random.random() < spec.hiccup[0]
     many = {(k + 1) * len(loop.forward) // (spec.many + 1) for k in range(spec.many)}
     for k, op, mean in walk(loop):
         device = device_of(loop, k)
         if k and device != device_of(loop, k - 1):
             hop(loop, device_of(loop, k - 1), device)
         loop.python(2.5)
+        if hiccup and k == len(loop.forward) // 2:
+            loop.add(Action(A.WORK, loop.draw.ns(spec.hiccup[1], 0.3), role=A.PYTHON))
+        if spec.gather and k % 8 == 0:
+            collective(loop, spec.reduce_us * 8 / len(loop.forward))
+            join(loop, k)
         allocate(loop, k, len(loop.forward) * 3)
         if k in branches:
             branch(loop, mean)

@@ -9,7 +9,7 @@ import pytest
 from tests.simulator import actions as A
 from tests.simulator.actions import Action, Copy, Kernel, Loader, Program
 from tests.simulator.check import check
-from tests.simulator.kinds import KINDS
+from tests.simulator.draw import KINDS
 from tests.simulator.machine import run
 from tests.simulator.make import make
 from tests.simulator.scenarios import SCENARIOS, changed
@@ -34,22 +34,31 @@ def classes(job: Program, k: int = 1) -> dict[str, int]:
 
 def test_an_idle_gap_is_cut_at_the_call() -> None:
     """Python, then a launch of 4 us whose kernel starts 10 us after its start, then a wait."""
-    job = program(Action(A.WORK, 50_000, role=A.PYTHON), launch(4_000, 10_000, 20_000),
-                  Action(A.SYNC, 3_000, "cudaDeviceSynchronize", stream=-1, latency=2_000, info=True))
+    job = program(
+        Action(A.WORK, 50_000, role=A.PYTHON),
+        launch(4_000, 10_000, 20_000),
+        Action(A.SYNC, 3_000, "cudaDeviceSynchronize", stream=-1, latency=2_000, info=True),
+    )
     assert classes(job) == {"compute": 20_000, "host": 54_000, "queued": 6_000, "sync": 2_000}
 
 
 def test_a_pageable_copy_stages_and_blocks() -> None:
     copy = Copy(1000, "h2d", "pageable", "stage", 5_000)
-    job = program(Action(A.COPY, 8_000, "cudaMemcpyAsync", A.BATCH, 7, 20_000, 0, 100_000, copy),
-                  Action(A.SYNC, 3_000, "cudaStreamSynchronize", A.BATCH, 7, 4_000, info=True))
+    job = program(
+        Action(A.COPY, 8_000, "cudaMemcpyAsync", A.BATCH, 7, 20_000, 0, 100_000, copy),
+        Action(A.SYNC, 3_000, "cudaStreamSynchronize", A.BATCH, 7, 4_000, info=True),
+    )
     assert classes(job) == {"transfer_host": 20_000, "transfer_exposed": 100_000, "sync": 4_000}
 
 
 def test_named_work_is_not_the_host() -> None:
-    job = program(launch(4_000, 4_000, 10_000), Action(A.SYNC, 1_000, "s", stream=7, info=True),
-                  Action(A.PUSH, 0, "log", A.NAMED, info="user_annotation"),
-                  Action(A.WORK, 30_000, role=A.NAMED), Action(A.POP, 0, "log", A.NAMED))
+    job = program(
+        launch(4_000, 4_000, 10_000),
+        Action(A.SYNC, 1_000, "s", stream=7, info=True),
+        Action(A.PUSH, 0, "log", A.NAMED, info="user_annotation"),
+        Action(A.WORK, 30_000, role=A.NAMED),
+        Action(A.POP, 0, "log", A.NAMED),
+    )
     assert classes(job)["other:log"] == 30_000
 
 
@@ -72,17 +81,25 @@ def test_workers_deliver_at_their_rate() -> None:
 
 def test_a_stream_waits_for_an_event() -> None:
     other = launch(2_000, 3_000, 50_000)._replace(stream=20)
-    job = program(other, Action(A.RECORD, 1_000, "cudaEventRecord", stream=20, info="e"),
-                  Action(A.WAIT, 1_000, "cudaStreamWaitEvent", stream=7, info="e"),
-                  launch(2_000, 3_000, 10_000, gap=700), Action(A.SYNC, 1_000, "s", stream=-1, info=True))
+    job = program(
+        other,
+        Action(A.RECORD, 1_000, "cudaEventRecord", stream=20, info="e"),
+        Action(A.WAIT, 1_000, "cudaStreamWaitEvent", stream=7, info="e"),
+        launch(2_000, 3_000, 10_000, gap=700),
+        Action(A.SYNC, 1_000, "s", stream=-1, info=True),
+    )
     activities = run(job, record=True).activities
     assert activities[1].start == activities[0].end + 700
 
 
 @pytest.mark.parametrize("name, faster", [("no_sync", True), ("no_transfer", False), ("compute_half", True)])
 def test_a_scenario_removes_its_own_cost_only(name: str, faster: bool) -> None:
-    job = program(launch(4_000, 5_000, 50_000), Action(A.WORK, 100_000, role=A.PYTHON),
-                  launch(4_000, 5_000, 50_000), Action(A.SYNC, 1_000, "s", stream=-1, info=True))
+    job = program(
+        launch(4_000, 5_000, 50_000),
+        Action(A.WORK, 100_000, role=A.PYTHON),
+        launch(4_000, 5_000, 50_000),
+        Action(A.SYNC, 1_000, "s", stream=-1, info=True),
+    )
     before = steady(run(job), 0).step
     after = steady(run(changed(job, SCENARIOS[name][0])), 0).step
     assert (after < before) == faster
