@@ -1,4 +1,4 @@
-"""The reference data beside the repository: real traces, labelled ones, what other tools report about them."""
+"""The reference data beside the repository: real traces, labelled ones, what other tools report."""
 
 from __future__ import annotations
 
