@@ -100,7 +100,7 @@ class Executions:
 def executions(j: Joined) -> Executions:
     """Every communication kernel of the trace; kernels of one call on the host are one row."""
     trace, device = j.trace, j.trace.device
-    rows = np.flatnonzero(j.communication)
+    rows = np.flatnonzero(j.communication).astype(np.int32)
     launch = j.launch[rows]
     around = take(_caller(j), launch)
     told = _told(j, rows, around)
@@ -119,7 +119,7 @@ def executions(j: Joined) -> Executions:
     order = np.lexsort((start, launched[first]))
     first = first[order]
     kind, size, ranks, group, members, sequence = (column[first] for column in told)
-    return Executions(start[order], end[order], launched[first], rows[first].astype(np.int32),
+    return Executions(start[order], end[order], launched[first], rows[first],
                       device.device[rows[first]], device.stream[rows[first]], kind, size, ranks,
                       group.astype(np.int32), members.astype(np.int32), sequence)
 

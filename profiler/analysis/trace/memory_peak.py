@@ -149,7 +149,7 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
     operator, top = take(owners.operator, around), take(owners.top, around)
     module = take(owners.module, around)
     stacks: dict[int, str] = {}
-    sums: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
+    sums: dict[tuple[str, str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
 
     def name(row: int) -> str:
         return texts[host.name[row]] if row >= 0 else ""
@@ -161,14 +161,14 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
         key = (name(operator[k]), name(top[k]), name(module[k]).removeprefix(MODULE), stacks[row], kind[k])
         sums[key][0] += int(size[k])
         sums[key][1] += 1
-    found = [Live(*key, total, count) for key, (total, count) in sums.items()]
+    found = [Live(*key, bytes=total, count=count) for key, (total, count) in sums.items()]
     return tuple(sorted(found, key=lambda row: (-row.bytes, row.operator, row.stack)))
 
 
 def stack(j: Joined, row: int) -> str:
     """The call stack of a host row: what the operator around it carries, else the Python functions around."""
     host, texts = j.trace.host, j.trace.names
-    frames = []
+    frames: list[str] = []
     while row >= 0:
         if host.stack[row] >= 0:
             return texts[host.stack[row]]

@@ -156,16 +156,15 @@ def match(processes: Sequence[Process]) -> tuple[Matched, int]:
         candidates += sum(map(len, members.values()))
         if all(_numbered(rows) for rows in members.values()):
             for r, rows in members.items():
-                for row, sequence, _step, kind, _size in rows:
+                for row, sequence, _, kind, _ in rows:
                     keys[(group, kind, sequence)][r] = row
         else:
             for place, found in _by_place(members):
                 keys[(group, *place)] = found
-    found = [rows for rows in keys.values() if len(rows) > 1]
-    table = np.full((len(found), len(processes)), NONE, np.int64)
-    for m, rows in enumerate(found):
-        for r, row in rows.items():
-            table[m, r] = row
+    several = [found for found in keys.values() if len(found) > 1]
+    table = np.full((len(several), len(processes)), NONE, np.int64)
+    for m, found in enumerate(several):
+        table[m, list(found)] = list(found.values())
     return _matched(processes, table), candidates - int((table >= 0).sum())
 
 
