@@ -88,6 +88,18 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
     return told
 
 
+def one(path: Path) -> Trace:
+    """The trace of a file or run to compare; of several ranks the lowest. TraceError when there is none."""
+    if is_run(path):
+        with Run.open(path) as run:
+            traces = [trace for _, trace in _newest(_of_run(run))]
+        if not traces:
+            raise TraceError(f"{path} holds no trace", "Record with --trace-steps, or import one")
+    else:
+        traces = read([path])
+    return min(traces, key=lambda trace: (trace.rank is None, trace.rank or 0))
+
+
 def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
     """Every trace in a run. One that cannot be read is left out; TraceError when none can."""
     found: list[tuple[Attachment, Trace]] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from profiler.rules.base import Finding, order, rules
+from profiler.rules.decision import Decision
 from profiler.rules.trace import numbers, sentences, tables
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Trace
@@ -21,9 +22,19 @@ class TraceDiagnosis:
     every: tuple[TraceFacts, ...]
     shown: TraceFacts
 
+    @cached_property
+    def decision(self) -> Decision:
+        """That of the shown process; what holds other ranks up is named as well, for all wait for them."""
+        own = self.shown.decision
+        others = [word for facts in self.every if facts is not self.shown
+                  for word in (facts.decision.verdict, *facts.decision.also)]
+        also = dict.fromkeys(word for word in (*own.also, *others)
+                             if word not in (own.verdict, "unknown", "compute_bound"))
+        return replace(own, also=tuple(also))
+
     @property
     def verdict(self) -> str:
-        return self.shown.decision.verdict
+        return self.decision.verdict
 
     @cached_property
     def _outcomes(self) -> list[tuple[Any, Any]]:
@@ -36,7 +47,7 @@ class TraceDiagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """The form of the design, section 5, and tables of what the trace holds. None: not known."""
-        facts, decision = self.shown, self.shown.decision
+        facts, decision = self.shown, self.decision
         return {
             "schema": 1, "source": self.source, "verdict": decision.verdict, "also": list(decision.also),
             "confidence": decision.confidence, "reason": decision.reason,

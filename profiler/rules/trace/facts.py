@@ -22,7 +22,7 @@ from profiler.analysis.trace.partition import Partition
 from profiler.analysis.trace.ranks import Process
 from profiler.analysis.trace.steady import Steady, step_of_activities
 from profiler.analysis.trace.steps import Steps
-from profiler.replay.result import Replay, Scenario
+from profiler.replay import Replay, Scenario, predict
 from profiler.rules.decision import Decision
 from profiler.rules.trace.verdict import Shares, decide
 from profiler.trace.model import Flags, Ints, Trace
@@ -92,10 +92,6 @@ class TraceFacts:
             return Replay.none(self.lacks)
         if not self.on_device:
             return Replay.none("the trace has no accelerator: only work on a device is replayed")
-        try:
-            from profiler.replay import predict
-        except ImportError:
-            return Replay.none("the replay is not there yet")
         return predict(self.joined, self.steps, self.steady, scale_to_ns=self.scale_to_ns)
 
     @cached_property

@@ -1,0 +1,82 @@
+"""Compare two traces, or runs that hold traces, step for step.
+
+    stepscope compare A B
+
+Steps, the partition of step time, operators and kernels, per step and absolute, with
+those that are new and those that have vanished.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from profiler.cli import _traces
+from profiler.cli._common import print_json, print_table, shown
+from profiler.rules.trace.comparison import SAME, compare
+from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.words import class_title
+from profiler.units import MINUS, format_ms, format_number, format_ratio
+
+ROWS = 15
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", type=Path, help="a trace, or a run that holds one")
+    parser.add_argument("b", metavar="B", type=Path, help="what it is compared with")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    a, b = (TraceFacts(_traces.one(path), what_if=False) for path in (args.a, args.b))
+    told = compare(a, b)
+    told["a"]["file"], told["b"]["file"] = str(args.a), str(args.b)
+    if args.json:
+        print_json(told)
+    else:
+        print_comparison(shown(told))
+    return 0
+
+
+def print_comparison(told: Mapping[str, Any]) -> None:
+    """The human form, from the JSON form."""
+    for name in "ab":
+        side = told[name]
+        step = f", {format_ms(side['step_ms']['median'] * 1e6)} per step" if side["step_ms"] else ""
+        print(f"{name.upper()}  {side['file']}: {side['device']['name']}{step}, "
+              f"{side['steps']['count']} steps by {side['steps']['rule']}")
+    ratio = told["ratio"]
+    if ratio is not None:
+        same = abs(ratio - 1) <= SAME
+        print(f"\nB {'is as fast as A' if same else 'is faster' if ratio > 1 else 'is slower'}: "
+              f"A's step takes {format_ratio(ratio)} B's")
+    head = "ms/step" if told["per_step"] else "ms"
+    if told["partition_ms"]:
+        rows = [[class_title(r["class"]), *_times(r)] for r in told["partition_ms"] if r["a_ms"] or r["b_ms"]]
+        print()
+        print_table(rows, [head, "A", "B", "B\u2212A"], [1, 2, 3], indent="  ")
+    for key, title in (("kernels", "kernel"), ("operators", "operator, host self")):
+        _print_changes(told[key], f"{title}, {head}")
+    for note in told["notes"]:
+        print(f"Note: {note}.")
+
+
+def _print_changes(table: Mapping[str, Any], title: str) -> None:
+    rows = [["/".join(r["key"])[:70], *_times(r), f"{format_number(r['a_count'], 1)}",
+             f"{format_number(r['b_count'], 1)}", "" if r["state"] == "both" else r["state"]]
+            for r in table["rows"][:ROWS]]
+    print()
+    print_table(rows, [title, "A", "B", "B\u2212A", "count A", "count B", ""], [1, 2, 3, 4, 5], indent="  ")
+    more = len(table["rows"]) + table["left_out"] - len(rows)
+    if more > 0:
+        print(f"  and {more} more; {table['new']} new, {table['vanished']} vanished")
+    print()
+
+
+def _times(row: Mapping[str, Any]) -> list[str]:
+    delta = row["delta_ms"]
+    text = format_ms(delta * 1e6, 2, unit=False)
+    return [format_ms(row["a_ms"] * 1e6, 2, unit=False), format_ms(row["b_ms"] * 1e6, 2, unit=False),
+            text if text.startswith(MINUS) or float(delta) == 0 else f"+{text}"]
