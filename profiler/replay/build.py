@@ -1,0 +1,109 @@
+"""From a trace to the program of its replay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from profiler.analysis.trace import intervals
+from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.steps import Steps
+from profiler.replay import binding, events, segments
+from profiler.replay.binding import Bound, Lanes
+from profiler.replay.events import RECORD, SYNC, Events
+from profiler.replay.fit import Fit
+from profiler.replay.loader import Loader
+from profiler.replay.run import Op, Program
+from profiler.replay.segments import Segments
+from profiler.trace.model import Ints
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the replays of one trace have in common."""
+
+    j: Joined
+    steps: Steps
+    segments: Segments
+    events: Events
+    bound: Bound
+    lanes: Lanes
+    loader: Loader
+
+    def host_time(self, removed: Ints | None = None) -> Ints:
+        """Host time right before every event, without what a set of times covers; ns."""
+        ev = self.events
+        time = ev.start - ev.prior
+        return time if removed is None else time - intervals.covered(removed, ev.prior, ev.start)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A program as arrays, n operations each. `event`: the event that each comes from."""
+
+    event: Ints
+    kind: Ints
+    before: Ints
+    cost: Ints
+    delay: Ints
+    gap: Ints
+    length: Ints
+    lane: Ints
+    other: Ints
+
+    def with_(self, **columns: Ints) -> Columns:
+        return replace(self, **columns)
+
+    def insert(self, rows: list[tuple[int, dict[str, int]]]) -> Columns:
+        """With further operations, each before the operation of that number; what is not given is 0."""
+        if not rows:
+            return self
+        at = [row for row, _ in rows]
+        new = {"event": self.event[at]}
+        for name in ("kind", "before", "cost", "delay", "gap", "length", "lane", "other"):
+            new[name] = np.array([values.get(name, 0) for _, values in rows], np.int64)
+        return replace(self, **{name: np.insert(getattr(self, name), at, new[name]) for name in new})
+
+    def between(self, host_time: Ints) -> Ints:
+        """Host time before every operation, from that before every event."""
+        total = np.cumsum(host_time)[self.event]
+        return np.diff(np.concatenate(([0], total)))
+
+
+def model(j: Joined, steps: Steps, budget: int) -> Model:
+    """Steps chosen, their events gathered and bound."""
+    calls, threads = segments.chain_calls(j, steps.thread)
+    chosen = segments.select(j, steps, calls, budget)
+    loader = Loader.of(j, steps, threads)
+    found = events.gather(j, chosen, calls, loader.waits)
+    lanes = Lanes.of(j, found)
+    return Model(j, steps, chosen, found, binding.bind(j, found, lanes), lanes, loader)
+
+
+def columns(m: Model, f: Fit) -> Columns:
+    """The program: events that are operations, with the further waits that some of them bring."""
+    event = np.flatnonzero(~np.isin(f.kind, (RECORD, SYNC)))
+    extra = [(i, lane, other) for i, pairs in sorted(m.bound.extra.items()) for lane, other in pairs]
+    lane, other = np.array(m.bound.lane, np.int64)[event], np.array(m.bound.other, np.int64)[event]
+    cost, delay = f.cost.copy(), f.delay.copy()
+    fetch = np.flatnonzero(f.kind == Op.FETCH)
+    cost[fetch], delay[fetch] = m.loader.costs(m.events.host[fetch], m.events.segment[fetch], m.segments)
+    result = {"event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
+              "gap": f.gap[event], "length": f.length[event], "lane": lane, "other": other}
+    if extra:
+        rows = np.array(extra, np.int64)
+        at = np.searchsorted(event, rows[:, 0])
+        none = np.zeros(len(rows), np.int64)
+        new = {"event": rows[:, 0], "kind": none + int(Op.WAIT), "lane": rows[:, 1], "other": rows[:, 2]}
+        result = {name: np.insert(column, at, new.get(name, none)) for name, column in result.items()}
+    c = Columns(before=result["event"], **result)
+    return c.with_(before=c.between(m.host_time()))
+
+
+def program(m: Model, c: Columns, depth: int) -> Program:
+    """As lists, for the loop."""
+    main = [k for k, (device, _) in enumerate(m.lanes.keys) if device == m.j.main_device]
+    lanes = max(len(m.lanes.keys), int(c.lane.max(initial=-1)) + 1)
+    return Program(c.kind.tolist(), c.before.tolist(), c.cost.tolist(), c.delay.tolist(), c.gap.tolist(),
+                   c.length.tolist(), c.lane.tolist(), c.other.tolist(), lanes, main, depth)

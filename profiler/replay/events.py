@@ -1,0 +1,154 @@
+"""What happens in the replayed steps, in the order of the host: calls, activities, waits, fetches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.trace.joined import Joined
+from profiler.replay.run import Op
+from profiler.replay.segments import Segments
+from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
+from profiler.trace.names import Call, Copy
+
+RECORD = 20  # an event is recorded: where a wait looks back to, no operation of the program
+SYNC = 21    # a synchronisation, before it is known what it waits for
+PAGEABLE = (int(Copy.H2D_PAGEABLE), int(Copy.H2D), int(Copy.D2H_PAGEABLE), int(Copy.D2H))
+_KINDS = ((Call.SYNC, SYNC), (Call.WAIT, int(Op.WAIT)), (Call.RECORD, RECORD),
+          (Call.ALLOCATOR, int(Op.DRAIN)))
+# Of events that begin together, which comes first.
+_RANK = {int(Op.START): 0, int(Op.FETCH): 1, int(Op.FOLLOW): 3, int(Op.EVENT): 4, int(Op.END): 5,
+         int(Op.HOST): 6}
+
+
+@dataclass
+class Events:
+    """n events in order. Those of one call follow one another: its launch, more activities, its wait."""
+
+    kind: Ints       # Op, RECORD or SYNC
+    start: Ints      # on the host, ns; what takes no host time of its own has start = end
+    end: Ints
+    host: Ints       # row of the call; NONE
+    device: Ints     # row of the activity; NONE
+    segment: Ints
+    prior: Ints      # end of all that came before on the host: what is between it and `start` is host time
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @property
+    def submits(self) -> Flags:
+        """Events that submit an activity; activities are numbered in this order."""
+        return (self.kind == Op.LAUNCH) | (self.kind == Op.FOLLOW)
+
+
+def median_latency(j: Joined) -> int:
+    """From the start of a launch call to the start of its activity, where the stream was idle before; ns."""
+    host, device = j.trace.host, j.trace.device
+    order = np.lexsort((device.start, device.stream, device.device))
+    rows = order[1:]
+    before = order[:-1]
+    same = (device.stream[rows] == device.stream[before]) & (device.device[rows] == device.device[before])
+    launch = j.launch[rows]
+    idle = same & (launch >= 0) & (device.end[before] < host.start[launch])
+    latency = (device.start[rows] - host.start[launch])[idle]
+    return round(float(np.median(latency[latency >= 0]))) if (latency >= 0).any() else 0
+
+
+def submitted_by(j: Joined, latency: int) -> Codes:
+    """Host row of the call that each device row is taken to come from: its launch, where the trace has it.
+
+    Without one, the launch of what was before it on its stream, if it began at most
+    one latency after that ended: it waited in the queue. NONE for the others.
+    """
+    device = j.trace.device
+    if not len(device) or (j.launch >= 0).all():
+        return j.launch
+    order = np.lexsort((device.start, device.stream, device.device))
+    lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
+    near = np.zeros(len(order), np.bool_)
+    near[1:] = (lane[1:] == lane[:-1]).all(axis=1) & (
+        device.start[order[1:]] - device.end[order[:-1]] <= latency)
+    own = (j.launch[order] >= 0) | ~near
+    source = np.maximum.accumulate(np.where(own, np.arange(len(order)), 0))
+    result = np.full(len(device), NONE, np.int32)
+    result[order] = j.launch[order][source]
+    return result
+
+
+def gather(j: Joined, segments: Segments, calls: Ints, fetches: Ints) -> Events:
+    """Events of the segments. `fetches`: rows of Trace.host that wait for loader workers."""
+    latency = median_latency(j)
+    origin = submitted_by(j, latency)
+    chain = np.zeros(len(j.trace.host) + 1, np.bool_)  # the last entry answers for NONE
+    chain[calls] = True
+    chain[-1] = False
+    origin = np.where(chain[origin], origin, NONE)
+    parts = [_segment(j, k, int(t0), int(t1), int(stop), calls, fetches, origin, latency)
+             for k, (t0, t1, stop) in enumerate(zip(segments.start, segments.end, segments.stop))]
+    kind, start, end, host, device, segment = (np.concatenate(c) for c in zip(*parts))
+    prior = np.concatenate([_prior(part[1], part[2]) for part in parts])
+    return Events(kind, start, end, host, device, segment, prior)
+
+
+def _prior(start: Ints, end: Ints) -> Ints:
+    reach = np.maximum.accumulate(end)
+    return np.minimum(np.concatenate((start[:1], reach[:-1])), start)
+
+
+def _segment(j: Joined, k: int, t0: int, t1: int, stop: int, calls: Ints, fetches: Ints, origin: Codes,
+             latency: int) -> tuple[Ints, ...]:
+    """Columns kind, start, end, host, device, segment of one step, in order."""
+    host, device = j.trace.host, j.trace.device
+    own = calls[(host.start[calls] >= t0) & (host.start[calls] < stop)]
+    kinds = np.full(len(own), int(Op.HOST))
+    for call, kind in _KINDS:
+        kinds[j.call[own] == call] = kind
+    mine = np.zeros(len(host) + 1, np.bool_)
+    mine[own] = True
+    began = device.start - latency
+    acts = np.flatnonzero(np.where(origin >= 0, mine[origin], (began >= t0) & (began < stop)))
+    launch = origin[acts].astype(np.int64)
+    order = np.lexsort((device.start[acts], launch))
+    acts, launch = acts[order], launch[order]
+    first = np.concatenate(([True], launch[1:] != launch[:-1]))[: len(acts)] | (launch < 0)
+    at = np.where(launch >= 0, host.start[launch], began[acts])
+    blocks = _blocks(j, acts, launch, first)
+    plain = first & (launch >= 0) & ~blocks
+    waits = np.isin(kinds, (SYNC, int(Op.DRAIN)))
+    fetch = fetches[(host.start[fetches] >= t0) & (host.start[fetches] < stop)]
+    other = kinds != Op.HOST
+    rows = own[other]
+    pieces = [
+        _piece([int(Op.START), int(Op.END), int(Op.HOST)], [t0, t1, stop]),
+        _piece(kinds[other], host.start[rows], np.where(waits[other], host.end[rows], host.start[rows]),
+               rows),
+        _piece(np.where(first, int(Op.LAUNCH), int(Op.FOLLOW)), at, np.where(plain, host.end[launch], at),
+               launch, acts),
+        _piece(np.full(blocks.sum(), int(Op.EVENT)), at[blocks], host.end[launch[blocks]], launch[blocks],
+               acts[blocks]),
+        _piece(np.full(len(fetch), int(Op.FETCH)), host.start[fetch], host.end[fetch], fetch),
+    ]
+    op, start, end, row, act = (np.concatenate(c) for c in zip(*pieces))
+    rank = np.full(len(op), 2)
+    for value, place in _RANK.items():
+        rank[op == value] = place
+    begun = np.where(act >= 0, device.start[act], start) if len(device) else start
+    order = np.lexsort((begun, rank, start))
+    return op[order], start[order], end[order], row[order], act[order], np.full(len(order), k)
+
+
+def _piece(kind: Ints | list[int], start: Ints | list[int], end: Ints | None = None, host: Ints | None = None,
+           device: Ints | None = None) -> tuple[Ints, ...]:
+    none = np.full(len(kind), NONE)
+    start = np.asarray(start, np.int64)
+    return (np.asarray(kind, np.int64), start, start if end is None else end,
+            none if host is None else host, none if device is None else device)
+
+
+def _blocks(j: Joined, acts: Ints, launch: Ints, first: Flags) -> Flags:
+    """Copies from or to pageable memory whose call ended after the copy had begun: the call waited for it."""
+    device, host = j.trace.device, j.trace.host
+    copies = np.isin(j.copy[acts], PAGEABLE) & (device.kind[acts] == Kind.MEMCPY)
+    return copies & first & (launch >= 0) & (host.end[launch] > device.start[acts])

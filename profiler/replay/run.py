@@ -1,0 +1,119 @@
+"""The replay itself: one pass over a program's operations, in the order of the host.
+
+A program is a list of operations of the serial host chain. Nothing in it is an absolute
+time: every operation has the host time before it and its own durations, and everything
+else follows from the edges. The loop is plain Python on lists and local names, since
+each operation depends on the one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from profiler.trace.model import NONE
+
+
+class Op(IntEnum):
+    """What an operation does. `t` is the host's clock, `ready[lane]` when a stream's last work is done."""
+
+    LAUNCH = 0   # submits an activity: it starts at t + delay or at ready + gap, whichever is later
+    FOLLOW = 1   # a further activity of the same launch
+    WAIT = 2     # the stream `lane` waits for activity `other`, or for the stream -2 - `other`
+    STREAM = 3   # the host waits for the stream `lane`
+    EVENT = 4    # the host waits for activity `other`
+    DEVICE = 5   # the host waits for all streams
+    DRAIN = 6    # as DEVICE, and the call's own work comes after it
+    FETCH = 7    # the host waits for the next batch, which arrives `delay` after the one before it
+    START = 8    # a step's host window begins
+    END = 9      # and ends
+    SKIP = 10    # an activity that is left out in this scenario
+    HOST = 11    # only takes time
+    BESIDE = 12  # an activity that scenarios add, on a stream of its own; nothing refers to it by number
+
+
+@dataclass
+class Program:
+    """Operations in order, n each; times in ns. Scenarios are copies with other lists."""
+
+    kind: list[int]
+    before: list[int]   # host time since the operation before
+    cost: list[int]     # host time of the operation itself
+    delay: list[int]    # launches: latency from the start of the call; waits: tail after what was waited for
+    gap: list[int]      # activities: after what was before them on the stream
+    length: list[int]   # activities: how long they run
+    lane: list[int]     # stream, numbered from 0
+    other: list[int]    # activity (numbered in order of submission) or stream that is waited for
+    lanes: int
+    main: list[int]     # lanes of the device that steps are measured on
+    depth: int          # activities that may be submitted and not yet begun
+
+
+@dataclass(frozen=True)
+class Ends:
+    """When the steps of a replay began and ended on the host, and when their last activity did; ns."""
+
+    start: list[int]
+    end: list[int]
+    last: list[int]
+
+
+_CODES = tuple(op.value for op in (Op.LAUNCH, Op.FOLLOW, Op.WAIT, Op.SKIP, Op.DRAIN, Op.BESIDE, Op.START,
+                                   Op.END, Op.STREAM, Op.EVENT, Op.DEVICE, Op.FETCH))
+
+
+def run(p: Program) -> Ends:
+    """Times of every step."""
+    launch, follow, wait, skip, drain, beside, begin, finish, stream, event, device, fetch = _CODES
+    ready = [0] * max(p.lanes, 1)
+    ends: list[int] = []
+    begun: list[int] = [0] * p.depth  # as if an empty queue had taken that many before
+    result = Ends([], [], [])
+    add, submitted = ends.append, begun.append
+    t = called = due = queue = 0
+    for kind, before, cost, delay, gap, length, lane, other in zip(
+            p.kind, p.before, p.cost, p.delay, p.gap, p.length, p.lane, p.other):
+        t += before
+        if kind == launch:
+            freed = begun[queue]
+            queue += 1
+            if freed > t:
+                t = freed
+            called = t
+            s = max(ready[lane] + gap, t + delay)
+            submitted(s)
+            s += length
+            ready[lane] = s
+            add(s)
+            t += cost
+        elif kind == follow:
+            ready[lane] = s = max(ready[lane] + gap, called + delay) + length
+            add(s)
+        elif kind == wait:
+            s = ends[other] if other >= 0 else ready[-2 - other]
+            if s > ready[lane]:
+                ready[lane] = s
+        elif kind == skip:
+            add(ready[lane])
+            t += cost
+        elif kind == drain:
+            t = max(t, max(ready)) + cost
+        elif kind == begin:
+            result.start.append(t)
+        elif kind == finish:
+            result.end.append(t)
+            result.last.append(max([ready[lane] for lane in p.main], default=NONE))
+        elif kind == beside:
+            ready[lane] = max(ready[lane], t + delay) + length
+        else:
+            t += cost
+            if kind == stream:
+                t = max(t, ready[lane] + delay)
+            elif kind == event:
+                t = max(t, ends[other] + delay)
+            elif kind == device:
+                t = max(t, max(ready) + delay)
+            elif kind == fetch:
+                due += delay
+                t = max(t, due)
+    return result

@@ -1,0 +1,86 @@
+"""Which steps are replayed, and which host threads are one serial chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiler.analysis.trace import intervals
+from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.steps import Steps
+from profiler.trace.model import NONE, Flags, Ints
+from profiler.trace.names import Call
+
+MOST = 16       # steps that are replayed at most
+QUEUE = 1020    # activities that a device's launch queue holds, where blocked launches do not tell
+TOGETHER = 0.02  # share of a thread's calls that may run beside the chain's for it to be part of the chain
+USED = (Call.LAUNCH, Call.GRAPH, Call.MEMCPY, Call.MEMSET, Call.ALLOCATOR, Call.SYNC, Call.RECORD, Call.WAIT)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Steps in the order in which they are replayed, m of them. Times are the trace's, ns."""
+
+    step: Ints      # row of Steps; one that warms up may come several times
+    start: Ints
+    end: Ints       # of the host window
+    stop: Ints      # where the next step begins in the trace; `end` where none follows
+    counted: Flags  # enters medians
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+def select(j: Joined, steps: Steps, calls: Ints, budget: int) -> Segments:
+    """All steps when there are few; else counted ones, drawn evenly, after some that fill the queue.
+
+    `calls` are rows of host calls of the chain. At least one step is drawn, however long.
+    """
+    step = steps.at(j.trace.host.start[calls])
+    cost = np.bincount(step[step >= 0], minlength=len(steps)) + 2
+    follows = np.concatenate((steps.follows()[1:], [False]))[: len(steps)]
+    stop = np.where(follows, np.concatenate((steps.start[1:], steps.end[-1:]))[: len(steps)], steps.end)
+    chosen = np.arange(len(steps))
+    counted = steps.counted
+    if counted.sum() > MOST or cost.sum() > budget:
+        drawn = _drawn(np.flatnonzero(steps.counted), cost, budget)
+        warm = min(int(np.ceil(QUEUE / max(cost[drawn].mean(), 1))), 4, int(budget // max(cost[drawn[0]], 1)))
+        chosen = np.concatenate((np.repeat(drawn[:1], warm), drawn))
+        counted = np.arange(len(chosen)) >= warm
+    return Segments(chosen, steps.start[chosen], steps.end[chosen], stop[chosen], counted)
+
+
+def _drawn(rows: Ints, cost: Ints, budget: int) -> Ints:
+    """As many of `rows`, evenly spread, as fit."""
+    for n in range(min(MOST, len(rows)), 1, -1):
+        drawn = rows[np.unique(np.round(np.linspace(0, len(rows) - 1, n)).astype(np.int64))]
+        if cost[drawn].sum() <= budget:
+            return drawn
+    return rows[len(rows) // 2:][:1]
+
+
+def chain_calls(j: Joined, thread: int) -> tuple[Ints, list[int]]:
+    """Calls that matter to the replay on the threads of the serial chain, in order, and these threads.
+
+    The loop's thread and the autograd thread wait for each other, so their calls follow one
+    another. A thread whose calls run beside theirs is no part of the chain.
+    """
+    host = j.trace.host
+    owns = np.zeros(len(host), np.bool_)
+    owns[j.launch[j.launch >= 0]] = True
+    rows = np.flatnonzero((np.isin(j.call, [int(c) for c in USED]) | owns)
+                          & (j.outer_call == np.arange(len(host))))
+    number = np.bincount(host.thread[rows], owns[rows] + 0.001, len(j.trace.threads))
+    threads = [thread] if thread != NONE else []
+    mine = rows[host.thread[rows] == thread]
+    busy = intervals.union(host.start[mine], host.end[mine])
+    for other in np.argsort(-number, kind="stable").tolist():
+        own = rows[host.thread[rows] == other]
+        if other == thread or not owns[own].any():
+            continue
+        beside = intervals.covered(busy, host.start[own], host.end[own]).sum()
+        if beside <= TOGETHER * (host.end[own] - host.start[own]).sum():
+            threads.append(other)
+            busy = intervals.union(*np.concatenate((busy, np.stack((host.start[own], host.end[own]), 1))).T)
+    return rows[np.isin(host.thread[rows], threads)], threads
