@@ -9,7 +9,7 @@ from typing import Any
 
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import Decision
-from profiler.rules.trace import numbers, sentences, tables
+from profiler.rules.trace import device_tables, memory_tables, numbers, sentences, tables
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Trace
 
@@ -64,7 +64,20 @@ class TraceDiagnosis:
             "ruled_out": [{"rule": rule.title, "text": out.ruled_out}
                           for rule, out in self._outcomes if out.ruled_out],
             "lacks": [{"rule": rule.title, "text": out.lacks} for rule, out in self._outcomes if out.lacks],
-            **tables.tables(facts, self.every), "notes": list(sentences.notes(facts, self.every)),
+            **self._tables(), "notes": list(sentences.notes(facts, self.every)),
+        }
+
+    def _tables(self) -> dict[str, Any]:
+        """One key a table; None where the trace has nothing of the kind."""
+        facts = self.shown
+        return {
+            "kernels": tables.kernels(facts), "operators": tables.operators(facts),
+            "modules": tables.modules(facts), "communication": tables.communication(facts),
+            "waiting": tables.waiting(self.every), "launches": device_tables.launching(facts),
+            "queue": device_tables.queues(facts), "copies": device_tables.copied(facts),
+            "devices": device_tables.busy(facts), "gaps": device_tables.gaps(facts),
+            "critical_path": device_tables.critical(facts), "memory": memory_tables.memory(facts),
+            "efficiency": memory_tables.efficiency(facts), "roofline": memory_tables.roofs(facts),
         }
 
 

@@ -13,19 +13,23 @@ from profiler.analysis.summary import Spread, spread
 from profiler.analysis.trace import completeness, partition, steady, steps
 from profiler.analysis.trace.communication import Communication, communication
 from profiler.analysis.trace.completeness import Completeness
+from profiler.analysis.trace.critical_path import CriticalPath, critical_path
+from profiler.analysis.trace.efficiency import Mfu, mfu
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.kernels import Kernels
 from profiler.analysis.trace.memory import Timeline, timelines
+from profiler.analysis.trace.modules import Module, modules
 from profiler.analysis.trace.operators import Operator, operators
 from profiler.analysis.trace.owners import Owners
 from profiler.analysis.trace.partition import Partition
 from profiler.analysis.trace.ranks import Process
 from profiler.analysis.trace.steady import Steady, step_of_activities
 from profiler.analysis.trace.steps import Steps
+from profiler.analysis.trace.work import Counted, counted
 from profiler.replay import Replay, Scenario, predict
 from profiler.rules.decision import Decision
 from profiler.rules.trace.verdict import Shares, decide
-from profiler.trace.model import Flags, Ints, Trace
+from profiler.trace.model import NONE, Flags, Ints, Trace
 
 NOT_ASKED = "no prediction was asked for"
 
@@ -180,7 +184,30 @@ class TraceFacts:
 
     @cached_property
     def operators(self) -> tuple[Operator, ...]:
-        return operators(self.owners, "name", rows=self.in_step)
+        return self.by("name")
+
+    def by(self, *keys: str) -> tuple[Operator, ...]:
+        """Operators of the counted steps by keys of operators.KEYS."""
+        return operators(self.owners, *keys, rows=self.in_step)
+
+    @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        return modules(self.owners, self.activities)
+
+    @cached_property
+    def work(self) -> Counted:
+        return counted(self.owners)
+
+    @cached_property
+    def mfu(self) -> Mfu:
+        return mfu(self.owners, self.work, self.steps, self.step_ns or NONE, self.partition.device)
+
+    @cached_property
+    def critical_path(self) -> CriticalPath | None:
+        """None where there is no accelerator, or nothing can be claimed."""
+        if self.lacks or not self.on_device:
+            return None
+        return critical_path(self.joined, self.steps, self.steady)
 
     @cached_property
     def timelines(self) -> tuple[Timeline, ...]:

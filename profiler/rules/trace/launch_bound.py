@@ -26,11 +26,11 @@ def check(facts: TraceFacts) -> Outcome:
     if len(rows):
         evidence.append(Evidence(f"Kernel launches per {unit(facts)}", len(rows) / max(len(facts.windows), 1),
                                  "count", SOURCE))
-        evidence.append(Evidence("Median launch call", ms(float(np.median((host.end - host.start)[rows]))),
-                                 "ms", SOURCE))
+        evidence.append(Evidence("Median launch call", float(np.median((host.end - host.start)[rows])), "ns",
+                                 SOURCE))
     median = facts.kernels.summary(facts.activities).median_ns
     if median is not None:
-        evidence.append(Evidence("Median kernel", ms(median), "ms", SOURCE))
+        evidence.append(Evidence("Median kernel", median, "ns", SOURCE))
     return Outcome((Finding(
         NAME, "The device waits for launches", severity(facts, NAME, SCENARIO), ms(facts.cost(NAME)),
         evidence=tuple(evidence), counter_evidence=doubts(facts, SCENARIO),

@@ -1,0 +1,125 @@
+"""Tables of what devices did, as plain values: launches, queue, copies, streams, idle gaps, critical path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from profiler.analysis.summary import Spread
+from profiler.analysis.trace.copies import copies
+from profiler.analysis.trace.intervals import union
+from profiler.analysis.trace.launches import launches
+from profiler.analysis.trace.overlap import devices
+from profiler.analysis.trace.queue import Depth, depths
+from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.tables import cut, figures, per_step
+from profiler.trace.model import NONE
+
+POINTS = 200  # of a series that is written out
+LONGEST = 20  # idle gaps that are listed
+
+
+def launching(facts: TraceFacts) -> dict[str, Any] | None:
+    """Launch calls, their cost and the device's delay; None without any call."""
+    found = launches(facts.joined, facts.steps)
+    if not found.calls:
+        return None
+    counted = facts.steps.counted
+    told = figures(found, "per_step", "kernels_per_step", "cost", "delay", "latency")
+    if len(found.per_step):
+        told |= {"calls_per_step": float(found.per_step[counted].mean()),
+                 "kernels_per_step": float(found.kernels_per_step[counted].mean())}
+    return told | {"cost_us": _us(found.cost), "delay_us": _us(found.delay), "latency_us": _us(found.latency)}
+
+
+def queues(facts: TraceFacts) -> list[dict[str, Any]] | None:
+    """Activities that were submitted and had not begun, over the counted steps' time; None without any."""
+    windows = facts.windows
+    if not facts.on_device or not len(windows):
+        return None
+    found = depths(facts.joined, (int(windows[:, 0].min()), int(windows[:, 1].max())))
+    return [{"device": d.device, "stream": d.stream, "mean": d.mean, "max": d.max,
+             "series": _series(d) if d.stream is None else None} for d in found] or None
+
+
+def _series(depth: Depth) -> dict[str, list[float]]:
+    """The largest depth in each of evenly spaced pieces of time, ms since the trace's zero."""
+    if not len(depth.time):
+        return {"ms": [], "depth": []}
+    edges = np.unique(np.linspace(0, len(depth.time), min(POINTS, len(depth.time)) + 1).astype(int)[:-1])
+    return {"ms": (depth.time[edges] / 1e6).tolist(),
+            "depth": np.maximum.reduceat(depth.depth, edges).tolist()}
+
+
+def copied(facts: TraceFacts) -> list[dict[str, Any]] | None:
+    """Copies and memsets by kind, with bytes and GB/s; None without any in the steps."""
+    found = copies(facts.joined, facts.activities)
+    return [{**figures(c), "ms_per_step": per_step(facts, c.total_ns / 1e6)} for c in found] or None
+
+
+def busy(facts: TraceFacts) -> list[dict[str, Any]] | None:
+    """Kernel time as a sum and as a union, and what ran beside what, in the counted steps; by device."""
+    windows = union(facts.windows[:, 0], facts.windows[:, 1])
+    found = devices(facts.joined, windows)
+    return [{**figures(d, "streams"), "streams": [figures(s) for s in d.streams]} for d in found] or None
+
+
+def gaps(facts: TraceFacts) -> dict[str, Any] | None:
+    """The longest idle gaps with what they went to, what ended them and the call behind that."""
+    found = facts.partition.gaps
+    if found is None or facts.lacks:
+        return None
+    inside = np.flatnonzero(_touches(facts, found.start, found.end))
+    order = inside[np.argsort(-(found.end - found.start)[inside], kind="stable")]
+    trace, cause = facts.trace, found.cause
+
+    def name(column: Any, row: int) -> str | None:
+        return trace.names[column[row]] if row != NONE and column[row] >= 0 else None
+
+    rows = [{"start_ms": int(found.start[k]) / 1e6, "ms": int(found.end[k] - found.start[k]) / 1e6,
+             "cause": found.texts[cause[k]], "next": name(trace.device.name, int(found.next[k])),
+             "launch": name(trace.host.name, int(found.launch[k]))} for k in order[:LONGEST].tolist()]
+    total = int((found.end - found.start)[inside].sum())
+    return {"count": len(inside), "total_ms": total / 1e6, "longest": rows}
+
+
+def _touches(facts: TraceFacts, start: Any, end: Any) -> Any:
+    """Which spans reach into a counted window."""
+    part = facts.partition
+    windows = union(part.windows[part.counted, 0], part.windows[part.counted, 1])
+    after = np.searchsorted(windows[:, 1], start, side="right")
+    return (after < len(windows)) & (windows[np.minimum(after, len(windows) - 1), 0] < end) \
+        if len(windows) else np.zeros(len(start), bool)
+
+
+def critical(facts: TraceFacts) -> dict[str, Any] | None:
+    """Time on the critical path by class, ms per step, and by kernel or operator; None without a device."""
+    path = facts.critical_path
+    if path is None:
+        return None
+    windows = facts.steady.windows[facts.steady.counted]
+    counted = union(windows[:, 0], windows[:, 1])
+    classes = {name: per_step(facts, ns / 1e6) for name, ns in path.total_ns(counted).items()} \
+        if facts.divisor else {name: ns / 1e6 for name, ns in path.total_ns().items()}
+    trace = facts.trace
+    spent: dict[str, int] = {}
+    long = path.end - path.start
+    for rows, column in ((path.device, trace.device.name), (path.host, trace.host.name)):
+        known = rows >= 0
+        if known.any():
+            code, ns = column[rows[known]], long[known]
+            for one in np.unique(code[code >= 0]).tolist():
+                spent[trace.names[one]] = spent.get(trace.names[one], 0) + int(ns[code == one].sum())
+    order = sorted(spent, key=lambda text: (-spent[text], text))
+    return {"by_class_ms": classes, "window_ms": (path.window[1] - path.window[0]) / 1e6,
+            "by_name": cut([{"name": text, "total_ms": spent[text] / 1e6} for text in order], "total_ms")}
+
+
+def _us(times: Spread | None) -> dict[str, float | None] | None:
+    """Median, mean, percentiles and range of times in ns, in us."""
+    if times is None:
+        return None
+    told = {"median": times.median, "mean": times.mean, "p5": times.p5, "p95": times.p95, "min": times.low,
+            "max": times.high}
+    return {name: None if ns is None else ns / 1e3 for name, ns in told.items()}
