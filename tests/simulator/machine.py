@@ -202,7 +202,7 @@ def _copy(m: Machine, a: Action) -> None:
         m.t = max(m.t + a.ns, activity.end + copy.lead)
     m.note(start, min(m.t, activity.start), "transfer_host")
     m.note(max(start, min(m.t, activity.start)), min(m.t, activity.end), m.label())
-    m.note(max(start, activity.end), m.t, "sync" if copy.mode != "async" else m.label())
+    m.note(max(start, activity.end), m.t, "sync")  # a call that outlives its copy has waited for it
     m.keep(activity)
     m.called(start, a)
 
