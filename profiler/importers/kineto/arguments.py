@@ -1,0 +1,85 @@
+"""Arguments of many events at once."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from profiler.importers.kineto import structs
+from profiler.importers.kineto.repair import repair
+from profiler.importers.kineto.tally import Tally
+from profiler.importers.kineto.texts import Values, integers
+from profiler.trace.model import NONE, Codes
+
+_KINDS: tuple[type[msgspec.Struct], ...] = (
+    structs.OperatorArgs, structs.CallArgs, structs.DeviceArgs, structs.SyncArgs, structs.MemoryArgs,
+    structs.CollectiveArgs, structs.MetaArgs)
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(list[kind]) for kind in _KINDS}  # type: ignore[valid-type]
+_KEYS = {kind: {f.name: f'"{f.encode_name}"'.encode() for f in msgspec.structs.fields(kind)}
+         for kind in _KINDS}
+
+
+class Arguments:
+    """`items[i]` are the arguments of event i as a struct of `kind`."""
+
+    def __init__(self, events: list[Any], kind: type[msgspec.Struct], tally: Tally) -> None:
+        raws = [e.args for e in events]
+        self._text = b"[%b]" % b",".join(raws)
+        self._keys = _KEYS[kind]
+        try:
+            self.items = _DECODERS[kind].decode(self._text)
+        except (msgspec.DecodeError, RecursionError):
+            self.items = [_one(bytes(raw), kind, tally) for raw in raws]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def has(self, name: str) -> bool:
+        """Whether any event may have this argument: most columns are empty for a whole chunk."""
+        return self._keys[name] in self._text
+
+    def numbers(self, name: str, dtype: DTypeLike = np.int64, other: str = "") -> NDArray[Any]:
+        """A column, NONE where missing; `other` is the argument's name in older files."""
+        if self.has(name):
+            column = integers(list(map(attrgetter(name), self.items)), dtype)
+        else:
+            column = np.full(len(self.items), NONE, dtype)
+        if other and self.has(other):
+            column = np.where(column == NONE, self.numbers(other, dtype), column)
+        return column
+
+    def codes(self, name: str, values: Values, other: str = "") -> Codes:
+        """Numbers of JSON texts, NONE where empty or missing."""
+        if self.has(name):
+            column = np.array([values[bytes(v)] for v in map(attrgetter(name), self.items)], np.int32)
+        else:
+            column = np.full(len(self.items), NONE, np.int32)
+        if other and self.has(other):
+            column = np.where(column == NONE, self.codes(other, values), column)
+        return column
+
+    def given(self, name: str) -> list[int]:
+        """Events that have this argument, for arguments kept as JSON text."""
+        values = map(attrgetter(name), self.items) if self.has(name) else ()
+        return [i for i, v in enumerate(values) if bytes(v)]
+
+
+def _one(text: bytes, kind: type[msgspec.Struct], tally: Tally) -> msgspec.Struct:
+    decoder = _DECODERS[kind]
+    try:
+        one: msgspec.Struct = decoder.decode(b"[%b]" % text)[0]
+        return one
+    except (msgspec.DecodeError, RecursionError):
+        mended = repair(text)
+    try:
+        one = decoder.decode(b"[%b]" % mended.text)[0]
+    except (msgspec.DecodeError, RecursionError):  # no object, or beyond repair: the event stays without them
+        tally.missing_values += text.strip() != b"null"
+        return kind()
+    tally.mended(mended)
+    return one

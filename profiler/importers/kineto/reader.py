@@ -1,0 +1,168 @@
+"""A document's events in chunks, and what is written before and after their list."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from profiler.errors import TraceError
+from profiler.importers.kineto import decode
+from profiler.importers.kineto.files import Document
+from profiler.importers.kineto.repair import repair
+from profiler.importers.kineto.tally import Tally
+
+LONGEST = 64 << 20  # bytes of one event, or of what is around the list
+_SMALL = 1 << 16    # bytes of a top-level value that is kept
+_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
+_WANTED = ("deviceProperties", "distributedInfo")
+_SEPARATOR = re.compile(rb"\}\s*,\s*\{")
+_SPACE = b" \t\r\n\0"
+_BACK = 8           # separators tried backwards when the last one lies inside an event
+
+
+class Reader:
+    """Iterates over lists of event objects. Memory is that of a chunk, whatever the file has.
+
+    `exact` asks for times as text from the next chunk on; `again` decodes the current chunk anew.
+    """
+
+    def __init__(self, document: Document, tally: Tally) -> None:
+        self.name = document.name
+        self.tally = tally
+        self.exact = False
+        self.bare = False       # the file is the list and nothing else
+        self._document = document
+        self._around = [b"", b""]  # text before and after the list
+        self._chunk = b""
+        self._separator = b""
+        self._at = 0            # of the rest, in the text
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        blocks = self._document.blocks
+        rest = self._open(blocks)
+        for block in blocks:
+            rest += block
+            decoded, used = self._next(rest)
+            self._at += used
+            rest = rest[used:]
+            if decoded.events:
+                yield decoded.events
+            if decoded.tail is not None:
+                self._close(decoded.tail + rest, blocks)
+                return
+            if len(rest) > LONGEST:
+                self.tally.truncated_at = self._at
+                return
+        yield self._last(rest)
+
+    def again(self) -> list[Any]:
+        """The current chunk once more, with the present setting of `exact`."""
+        unused = Tally()
+        try:
+            return decode.attempt(self._chunk, unused, self.exact).events
+        except decode.Failure:
+            return decode.salvage(self._chunk, unused, self.exact, last=True).events
+
+    def top(self) -> Mapping[str, Any]:
+        """Top-level values, small ones, after the events have been read."""
+        values: dict[str, Any] = {}
+        for text in self._around:
+            values |= self._values(text)
+        return values
+
+    def _open(self, blocks: Iterator[bytes]) -> bytes:
+        """Read up to the list of events; what follows its bracket."""
+        text, searched = b"", 0
+        for block in blocks:
+            text += block
+            start = text.lstrip(_SPACE)[:1]
+            if start == b"[":
+                self.bare = True
+                self._at = text.index(b"[") + 1
+                return text[self._at:]
+            if start not in (b"{", b""):
+                break
+            found = _LIST.search(text, max(0, searched - 64))
+            if found:
+                self._around[0] = text[:found.start()]
+                self._at = found.end()
+                return text[self._at:]
+            searched = len(text)
+            if searched > LONGEST:
+                break
+        stripped = text.strip(_SPACE)
+        if not stripped:
+            raise TraceError(f"{self.name} is empty", "The writer may have been stopped; record it again.")
+        if stripped[:1] != b"{":
+            what = stripped[:30].decode("utf-8", "replace")
+            raise TraceError(f"{self.name} is no trace: it begins with {what!r}", EXPECTED)
+        raise TraceError(f"{self.name} holds no list of traceEvents", EXPECTED)
+
+    def _next(self, text: bytes) -> tuple[decode.Decoded, int]:
+        """What `text` holds up to its last separator, and the bytes used."""
+        if not self._separator or text.rfind(self._separator) < 0:
+            self._separator = _usual(text)
+        last = cut = text.rfind(self._separator) if self._separator else -1
+        for _ in range(_BACK):
+            if cut < 0:
+                break
+            self._chunk = text[:cut + 1]
+            try:
+                return self._used(decode.attempt(self._chunk, self.tally, self.exact))
+            except decode.Failure as error:
+                if not decode.is_cut(error):
+                    break
+                cut = text.rfind(self._separator, 0, cut)  # the last one lay inside an event
+        if last < 0:
+            return decode.Decoded([]), 0
+        self._chunk = text[:last + 1]
+        return self._used(decode.salvage(self._chunk, self.tally, self.exact))
+
+    def _used(self, decoded: decode.Decoded) -> tuple[decode.Decoded, int]:
+        """With the separator, which is part of what follows once the list has ended."""
+        return decoded, len(self._chunk) + (len(self._separator) - 2 if decoded.tail is None else 0)
+
+    def _last(self, text: bytes) -> list[Any]:
+        """What is left at the end of the text: the last events, and mostly the end of the list."""
+        self._chunk = text = text.rstrip(_SPACE + b",")
+        try:
+            decoded = decode.attempt(text, self.tally, self.exact)
+        except decode.Failure:
+            decoded = decode.salvage(text, self.tally, self.exact, last=True)
+        if decoded.tail is not None:
+            self._around[1] = decoded.tail
+        elif decoded.cut is not None or not self.bare:
+            self.tally.truncated_at = self._at + (len(text) if decoded.cut is None else decoded.cut)
+        return decoded.events
+
+    def _close(self, text: bytes, blocks: Iterator[bytes]) -> None:
+        for block in blocks:
+            if len(text) < LONGEST:
+                text += block
+        self._around[1] = text
+
+    def _values(self, text: bytes) -> dict[str, Any]:
+        inner = text.strip(_SPACE).removeprefix(b"{").strip(_SPACE + b",")
+        mended = repair(inner).text
+        for candidate in (inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")):
+            try:
+                raws = msgspec.json.decode(b"{%b}" % candidate, type=dict[str, msgspec.Raw])
+                return {k: msgspec.json.decode(v) for k, v in raws.items()
+                        if k in _WANTED or len(bytes(v)) <= _SMALL}
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                continue
+        self.tally.notes.append("What is written beside the events could not be read.")
+        return {}
+
+
+EXPECTED = "Expected is what torch.profiler exports: JSON with a list of traceEvents."
+
+
+def _usual(text: bytes) -> bytes:
+    """What mostly stands between two events of `text`, with the braces; empty when it has one event."""
+    counts = Counter(m.group() for m in _SEPARATOR.finditer(text))
+    return counts.most_common(1)[0][0] if counts else b""

@@ -1,0 +1,63 @@
+"""What is lost on the way, counted as it happens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from profiler.importers.kineto.repair import Repaired
+from profiler.trace.model import Losses
+
+_EXAMPLES = 5
+
+
+@dataclass
+class Tally:
+    """The fields are those of `Losses`; `notes` are sentences for the user."""
+
+    events: int = 0
+    invalid: int = 0
+    unfinished: int = 0
+    repaired: int = 0
+    unreadable: int = 0
+    missing_values: int = 0
+    truncated_at: int | None = None
+    examples: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def lose(self, name: object, reason: str) -> None:
+        """One event whose time cannot be used."""
+        self.invalid += 1
+        self.example(name, reason)
+
+    def example(self, name: object, reason: str) -> None:
+        if len(self.examples) < _EXAMPLES:
+            text = name if isinstance(name, str) and name else "without a name"
+            self.examples.append(f"{text[:80]}: {reason}")
+
+    def mended(self, one: Repaired) -> None:
+        self.repaired += one.repaired
+        self.missing_values += one.missing
+
+    def losses(self) -> Losses:
+        return Losses(self.events, self.invalid, self.unfinished, self.repaired, self.unreadable,
+                      self.missing_values, self.truncated_at, tuple(self.examples))
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a user should know, one sentence each."""
+        said = list(self.notes)
+        if self.truncated_at is not None:
+            said.append(f"The file ends early: it is readable up to byte {self.truncated_at} of its text.")
+        for count, what in (
+            (self.invalid, "had no usable time or duration and are left out"),
+            (self.unfinished, "began and never ended: left out"),
+            (self.unreadable, "could not be read: left out"),
+        ):
+            if count:
+                said.append(f"{count} of {self.events} events {what}.")
+        if self.repaired:
+            said.append(f"{self.repaired} texts were no valid JSON and were repaired: names may differ.")
+        if self.missing_values:
+            said.append(f"{self.missing_values} values were infinite or no numbers: taken as missing.")
+        if self.examples:
+            said.append("For example " + "; ".join(self.examples) + ".")
+        return tuple(said)

@@ -1,0 +1,113 @@
+"""Microseconds in any spelling to integer nanoseconds, exactly."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+from msgspec import Raw
+from numpy.typing import NDArray
+
+from profiler.trace.model import Flags, Ints
+
+_FAR_US = 4_000_000_000_000_000  # beyond it from the base int64 nanoseconds would overflow
+_FINE_US = 2**43                 # above it a double does not tell nanoseconds apart
+UNUSABLE = np.iinfo(np.int64).min  # stands where there is no usable time
+
+
+class InexactTimes(Exception):
+    """The times are floats too large for nanoseconds: they are needed as text."""
+
+
+class Clock:
+    """Times of one file against its base, which is the median of the first times seen."""
+
+    def __init__(self) -> None:
+        self.base_us: int | None = None
+
+    def starts(self, values: list[Any]) -> Ints:
+        """int64 ns since `base_us`, UNUSABLE where a value is none. Raises InexactTimes."""
+        if values and isinstance(values[0], Raw):
+            return self._exact(values)
+        column = _column(values)
+        if column is None:
+            return self._exact(values)
+        if column.dtype.kind == "f" and len(column) and np.abs(column).max() > _FINE_US:
+            raise InexactTimes
+        if self.base_us is None:
+            self.base_us = int(np.median(column[np.isfinite(column)])) if np.isfinite(column).any() else 0
+        return _scaled(column - self.base_us)
+
+    def _exact(self, values: list[Any]) -> Ints:
+        texts = [_text(v) for v in values]
+        absolute = [_exact_ns(t) for t in texts]
+        if self.base_us is None:
+            known = sorted(a for a in absolute if a is not None)
+            self.base_us = known[len(known) // 2] // 1000 if known else 0
+        base, far = self.base_us * 1000, _FAR_US * 1000
+        return np.array([UNUSABLE if a is None or abs(a - base) > far else a - base for a in absolute],
+                        np.int64)
+
+
+def durations(values: list[Any]) -> Ints:
+    """int64 ns, UNUSABLE where a value is none; negative ones stay."""
+    column = _column(values)
+    if column is not None:
+        return _scaled(column)
+    far = _FAR_US * 1000
+    exact = [_exact_ns(_text(v)) for v in values]
+    return np.array([UNUSABLE if a is None or abs(a) > far else a for a in exact], np.int64)
+
+
+def between(start: Any, end: Any) -> float | str | None:
+    """Duration in us between two times in any spelling, for `durations`; None when one is none."""
+    a, b = _exact_ns(_text(start)), _exact_ns(_text(end))
+    return None if a is None or b is None else str(Decimal(b - a) / 1000)
+
+
+def _column(values: list[Any]) -> NDArray[Any] | None:
+    """Numbers as int64 or float64; None where texts or nothings are among them."""
+    try:
+        column = np.array(values)
+    except (ValueError, OverflowError):
+        return None
+    return column if column.ndim == 1 and column.dtype.kind in "if" else None
+
+
+def _scaled(us: NDArray[Any]) -> Ints:
+    near = np.abs(us) <= _FAR_US  # false for what is no number
+    if us.dtype.kind == "i":
+        return np.where(near, us, 0) * 1000 if near.all() else np.where(near, us * 1000, UNUSABLE)
+    ns = np.rint(np.where(near, us, 0) * 1000).astype(np.int64)
+    return ns if near.all() else np.where(near, ns, UNUSABLE)
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, Raw):
+        return bytes(value).decode("ascii", "replace").strip('" ')
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    return value.strip() if isinstance(value, str) else repr(value)
+
+
+def _exact_ns(text: str | None) -> int | None:
+    """A decimal number of us as ns, rounded to the nearest; None for what is no finite number."""
+    if not text:
+        return None
+    try:
+        if text[-4:-3] == ".":
+            return int(text[:-4] + text[-3:])
+        return int(text) * 1000
+    except ValueError:
+        pass
+    try:
+        value = Decimal(text)
+        usual = value.is_finite() and value.adjusted() < 18
+        return int((value * 1000).to_integral_value()) if usual else None
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def usable(start: Ints, duration: Ints) -> Flags:
+    return (start != UNUSABLE) & (duration >= 0)
