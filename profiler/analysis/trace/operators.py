@@ -19,8 +19,8 @@ KEYS = ("name", "shapes", "types", "stack")
 class Operator:
     """Operators with one key. Total is with what they call, self without.
 
-    A call inside another one of the same key adds nothing to the totals, so that they are
-    never longer than the time that passed. Host self time is outside nested operators and
+    A call inside another one of the same key is part of it, and adds neither to calls nor to totals, so
+    that these are never longer than the time that passed. Host self time is outside nested operators and
     runtime calls. Device time is of every kernel, copy and memset launched.
     """
 
@@ -58,7 +58,7 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     total -= summed(group[inside], time[inside], n)
     own = summed(code, self_time(owners)[chosen], n)
     device = _device(owners, group, outer, n)
-    calls = np.bincount(code, minlength=n)
+    calls = np.bincount(code, minlength=n) - np.bincount(group[inside], minlength=n)
     possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
     texts = [tuple(trace.names[v] if v >= 0 else "" for v in values)
              for values in zip(*(columns[key][first].tolist() for key in keys or ("name",)), strict=True)]

@@ -18,8 +18,8 @@ from profiler.trace.model import Flags, Kind
 # Names of instructions and of the kernel families that exist for them alone.
 _KERNEL = re.compile(
     r"tensorop|wmma|hmma|imma|qmma|dmma|bmma|gmma|utcmma|tcgen05|warpgroupsize|nvjet"
-    r"|tensor\d+x\d+x\d+|[_hisdzc](884|1688|16816|161616|16832|16864|168128|168256|8816|8832|88128)"
-    r"(gemm|cudnn|fprop|dgrad|wgrad|_|$)"
+    r"|tensor\d+x\d+x\d+|[hisdzc](884|1688|16816|161616|16832|16864|168128|168256|8816|8832|88128)"
+    r"(gemm|cudnn|fprop|dgrad|wgrad)"
     r"|mfma|xdlops|Cijk_\w*_MI\d+x\d+"                       # AMD: Tensile and Composable Kernel
     r"|flash_(fwd|bwd)\w*_kernel|flash::(flash|compute_d?q|FlashAttn)|device_kernel\w*flash"
     r"|fmha_cutlass[FB]_(f16|bf16)_aligned\w*_sm(7|8|9|1\d)|cudnn\w*_sdpa_sm\d", re.I)
