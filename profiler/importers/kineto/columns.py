@@ -163,7 +163,8 @@ class Columns:
         args = Arguments(events, structs.SyncArgs, self.tally)
         names = [e.name if a.kind is None else a.kind for e, a in zip(events, args.items)]
         part |= {"name": self._texts(names), **_place(events, args),
-                 "correlation": args.numbers("correlation"), "wait_stream": args.numbers("wait_stream"), "wait_record": args.numbers("wait_record")}
+                 "correlation": args.numbers("correlation"),
+                 "wait_stream": args.numbers("wait_stream"), "wait_record": args.numbers("wait_record")}
         self._append("syncs", part)
 
     def _memory(self, events: list[Any], time: Ints) -> None:

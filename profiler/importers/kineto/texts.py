@@ -74,9 +74,9 @@ class Threads(dict[tuple[Any, Any], int]):
         if code is None:
             code = self._numbers[pid, tid] = len(self.threads)
             own = -2 - code  # no thread of an operating system has it
-            numbers = [v if isinstance(v, int) else own for v in (pid, tid)]
-            label = " ".join(v for v in (pid, tid) if isinstance(v, str))
-            self.threads.append(Thread(*numbers, label=label))
+            self.threads.append(Thread(
+                pid if isinstance(pid, int) else own, tid if isinstance(tid, int) else own,
+                label=" ".join(v for v in (pid, tid) if isinstance(v, str))))
         self[key] = code
         return code
 
@@ -117,20 +117,24 @@ def addresses(values: list[Any]) -> NDArray[np.int64]:
     return np.array([number(v) % 2**64 for v in values], np.uint64).view(np.int64)
 
 
-def products(values: Iterable[Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
+def products(values: list[Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
     """Product of each list of sizes, NONE where it is no list of positive numbers."""
-    values = list(values)
+    result = np.full(len(values), NONE, dtype)
+    given = [i for i, v in enumerate(values) if v is not None]
     try:
-        sizes = np.array(values, np.int64)
+        sizes = np.array([values[i] for i in given], np.int64)
         if sizes.ndim == 2 and sizes.shape[1] == 3 and sizes.min() > 0 and sizes.max() < 2**20:
-            return sizes.prod(axis=1).astype(dtype)
+            result[given] = sizes.prod(axis=1)
+            return result
     except (TypeError, ValueError, OverflowError):
         pass
-    result = []
-    for one in values:
-        product = 1 if isinstance(one, list) and one else NONE
-        for size in one if product > 0 else ():
-            size = number(size, 0)
-            product = product * size if size > 0 and product > 0 else NONE
-        result.append(product)
-    return integers(result, dtype)
+    result[given] = integers([_product(values[i]) for i in given], dtype)
+    return result
+
+
+def _product(sizes: Any) -> int:
+    product = 1 if isinstance(sizes, list) and sizes else NONE
+    for size in sizes if product > 0 else ():
+        size = number(size, 0)
+        product = product * size if size > 0 and product > 0 else NONE
+    return product
