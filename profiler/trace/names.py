@@ -61,7 +61,7 @@ _CALLS = (
 _COMMUNICATION = re.compile(r"nccl|rccl|nvshmem|mscclpp?\b|oneccl|\bcross_device_reduce|allreduce_|"
                             r"all_gather_into|(one|two)_shot_all_?reduce|multimem_", re.I)
 LOADER = re.compile(r"enumerate\(DataLoader\)|DataLoaderIter\.__next__", re.I)
-STEP = re.compile(r"^ProfilerStep\s*#\s*(\d+)$")
+STEP = re.compile(r"^ProfilerStep\s*#\s*(\d{1,18})$")
 OPTIMIZER = re.compile(r"^Optimizer\.step\b")
 AUTOGRAD = re.compile(r"Backward\d*$|^(torch::autograd::)?AccumulateGrad$|^autograd::engine|"
                       r"^torch::autograd::")
@@ -93,7 +93,7 @@ def is_loader(name: str) -> bool:
 
 
 def step_number(name: str) -> int:
-    """N of ProfilerStep#N; -1 for any other name."""
+    """N of ProfilerStep#N; -1 for any other name, and for a number that no loop reaches."""
     found = STEP.match(name)
     return int(found.group(1)) if found else -1
 
