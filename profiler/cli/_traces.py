@@ -57,11 +57,7 @@ def read(paths: Sequence[Path], title: str = "Reading") -> list[Trace]:
     """Every process in the files. TraceError, Cancelled after Ctrl-C, or UsageError for what is not there."""
     found = files(paths)
     with Progress(title, 1.0) as bar, _interruptible() as cancelled:
-        try:
-            traces = kineto.load(found, progress=bar.update, cancel=cancelled)
-        except TypeError:
-            traces = [trace for file in found for trace in kineto.load(file)]
-    return traces
+        return kineto.load(found, progress=bar.update, cancel=cancelled)
 
 
 def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:

@@ -29,7 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="RUN_OR_TRACE", type=Path, nargs="+",
                         help="a run file, or traces: several files are the ranks of one job")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--no-what-if", action="store_true", help="no replay of the steps, no predictions")
+    parser.add_argument("--no-what-if", action="store_true",
+                        help="no replay of the steps: no predictions and no critical path")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
-from profiler.report import facts
+from profiler.report import facts, trace
 from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import flag, stage_bar, stage_swatch, step_chart
@@ -44,7 +44,7 @@ def page(run: Run) -> dict[str, Any]:
     happened, more = facts.events(run)
     return {
         "run": facts.heading(run) | {"steps": format_count(told["steps"]["total"]), "file": str(run.path)},
-        "verdict": _verdict(told), "empty": _empty(run, told),
+        "verdict": _verdict(told), "trace": trace.section(told), "empty": _empty(run, told),
         "stage_bar": stage_bar(told["stages_ms"] or {}), "step_chart": picture, "step_note": note,
         "stages": _stages(told), "figures": _figures(run, told, diagnosis),
         "charts": _charts(run), "findings": [_finding(finding) for finding in told["findings"]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -22,18 +22,24 @@ TALL = 2.0  # times the 95th percentile: where a bar is cut
 
 def stage_bar(stages_ms: Mapping[str, float], width: float = WIDTH) -> str:
     """The mean step, its stages side by side, to scale. Names where they fit."""
-    total, x, height = sum(stages_ms.values()), 0.0, 32.0
+    pieces = [(stage, stage_title(stage), stages_ms[stage]) for stage in STAGES if stage in stages_ms]
+    return bar(pieces, "One step by stage", width)
+
+
+def bar(pieces: Sequence[tuple[str, str, float]], of: str, width: float = WIDTH) -> str:
+    """Pieces (stage whose colour it wears, title, ms) side by side, to scale. Names where they fit."""
+    total, x, height = sum(value for _, _, value in pieces), 0.0, 32.0
     if total <= 0:
         return ""
     decimals = ms_decimals(total * 1e6)
     parts = []
-    for stage in STAGES:
-        wide = width * stages_ms.get(stage, 0.0) / total
+    for stage, name, took in pieces:
+        wide = width * took / total
         if wide <= 0:
             continue
-        value = format_ms(stages_ms[stage] * 1e6, decimals)
-        title = f"{stage_title(stage)} {value}, {format_share(stages_ms[stage] / total)}"
-        text = f"{stage_title(stage)} {value}"
+        value = format_ms(took * 1e6, decimals)
+        title = f"{name} {value}, {format_share(took / total)}"
+        text = f"{name} {value}"
         plate = 6.6 * len(text) + 12
         inner = [_piece(stage, x, 0.0, wide, height)]
         if plate < wide:
@@ -41,7 +47,7 @@ def stage_bar(stages_ms: Mapping[str, float], width: float = WIDTH) -> str:
             inner.append(label(x + 6 + plate / 2, 20, text, cls=f"ink-{stage}", text_anchor="middle"))
         parts.append(tag("g", tag("title", escape(title)), *inner))
         x += wide
-    return svg(width, height, "One step by stage", *parts)
+    return svg(width, height, of, *parts)
 
 
 def _piece(stage: str, x: float, y: float, width: float, height: float) -> str:

@@ -58,7 +58,7 @@ def _partition(a: TraceFacts, b: TraceFacts) -> list[dict[str, Any]] | None:
 
 def _operators(a: TraceFacts, b: TraceFacts) -> tuple[Change, ...]:
     """By self time on the host."""
-    one, two = ([(o.key, o.calls, o.host_self_ns) for o in f.operators] for f in (a, b))
+    one, two = ([(o.key, o.calls, o.host_self_ns) for o in f.by("name")] for f in (a, b))
     return changes(one, two, a.divisor, b.divisor)
 
 

@@ -45,6 +45,7 @@ class TraceFacts:
         self.trace = trace
         self.what_if = what_if
         self.scale_to_ns = scale_to_ns
+        self._operators: dict[tuple[str, ...], tuple[Operator, ...]] = {}
 
     @cached_property
     def joined(self) -> Joined:
@@ -182,13 +183,11 @@ class TraceFacts:
     def kernels(self) -> Kernels:
         return Kernels(self.owners)
 
-    @cached_property
-    def operators(self) -> tuple[Operator, ...]:
-        return self.by("name")
-
     def by(self, *keys: str) -> tuple[Operator, ...]:
         """Operators of the counted steps by keys of operators.KEYS."""
-        return operators(self.owners, *keys, rows=self.in_step)
+        if keys not in self._operators:
+            self._operators[keys] = operators(self.owners, *keys, rows=self.in_step)
+        return self._operators[keys]
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
@@ -204,8 +203,8 @@ class TraceFacts:
 
     @cached_property
     def critical_path(self) -> CriticalPath | None:
-        """None where there is no accelerator, or nothing can be claimed."""
-        if self.lacks or not self.on_device:
+        """None where there is no accelerator, nothing can be claimed, or no replay was asked for."""
+        if self.lacks or not self.on_device or not self.what_if:
             return None
         return critical_path(self.joined, self.steps, self.steady)
 

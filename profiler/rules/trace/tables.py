@@ -65,7 +65,7 @@ def kernels(facts: TraceFacts) -> dict[str, Any] | None:
 
 def operators(facts: TraceFacts) -> dict[str, Any] | None:
     """By name, and by name and shapes; None without operators in the steps."""
-    if not facts.operators:
+    if not facts.by("name"):
         return None
 
     def told(*keys: str) -> dict[str, Any]:
