@@ -11,19 +11,36 @@ from numpy.typing import NDArray
 from profiler.trace.model import Codes, Ints
 
 Rows: TypeAlias = Ints | Codes
+DENSE = 8  # a table of so many times the rows is faster than sorting them
 
 
 def coded(columns: Sequence[NDArray[Any]]) -> tuple[Ints, Ints]:
     """Which rows have the same values in all columns: (first row of each group, int64[groups];
     group of each row, int64[n]). Groups are in the order of their values."""
     code = np.zeros(len(columns[0]), np.int64)
+    groups = 1
     for column in columns:  # one number for all columns: sorting rows of several is many times slower
-        distinct, one = np.unique(column, return_inverse=True)
-        code = np.unique(code * max(len(distinct), 1) + one.reshape(-1), return_inverse=True)[1].reshape(-1)
-    groups = int(code.max()) + 1 if len(code) else 0
+        one, distinct = _dense(column)
+        code, groups = _dense(code * max(distinct, 1) + one)
+    groups = groups if len(code) else 0
     first = np.zeros(groups, np.int64)
-    first[code[::-1]] = np.arange(len(code))[::-1]
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
     return first, code
+
+
+def _dense(values: NDArray[Any]) -> tuple[Ints, int]:
+    """The place of each value among the distinct ones, and how many there are."""
+    if not len(values):
+        return np.zeros(0, np.int64), 0
+    low = int(values.min())
+    span = int(values.max()) - low + 1
+    if span > DENSE * len(values) + 1000:
+        distinct, place = np.unique(values, return_inverse=True)
+        return place.reshape(-1), len(distinct)
+    there = np.zeros(span, np.bool_)
+    there[values - low] = True
+    place = np.cumsum(there) - 1
+    return place[values - low], int(place[-1]) + 1
 
 
 def summed(code: Rows, values: NDArray[Any], groups: int) -> Ints:

@@ -42,13 +42,17 @@ def above(parent: Codes, wanted: Flags) -> Codes:
 def outermost(parent: Codes, wanted: Flags) -> Codes:
     """For each row the farthest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
     near = nearest(parent, wanted)
-    over = take(near, parent)
-    root = np.where(over >= 0, over, np.arange(len(parent), dtype=np.int32))
-    while True:
-        further = root[root]
-        if (further == root).all():
-            return np.where(near >= 0, take(root, near), NONE).astype(np.int32)
-        root = further
+    root = np.arange(len(parent), dtype=np.int32)
+    rows = np.flatnonzero(wanted)
+    over = take(near, parent[rows])
+    rows, over = rows[over >= 0], over[over >= 0]
+    root[rows] = over
+    while len(rows):  # each round doubles the reach
+        further = root[root[rows]]
+        moved = further != root[rows]
+        root[rows] = further
+        rows = rows[moved]
+    return take(root, near)
 
 
 class Owners:
@@ -63,16 +67,6 @@ class Owners:
         return self.trace.host.kind == Kind.OPERATOR
 
     @cached_property
-    def operator(self) -> Codes:
-        """The operator closest around each host row, the row itself when it is one."""
-        return nearest(self.joined.parent, self.is_operator)
-
-    @cached_property
-    def top(self) -> Codes:
-        """The outermost operator around each host row, the row itself among them."""
-        return outermost(self.joined.parent, self.is_operator)
-
-    @cached_property
     def enclosing(self) -> Codes:
         """The operator or call closest around each host row, never the row itself.
 
@@ -82,17 +76,36 @@ class Owners:
         return above(self.joined.parent, self.is_operator | self.joined.is_call)
 
     @cached_property
+    def operator(self) -> Codes:
+        """The operator closest around each host row, the row itself when it is one."""
+        return nearest(self.enclosing, self.is_operator)
+
+    @cached_property
+    def outer(self) -> Codes:
+        """The operator closest around each operator; NONE for other rows."""
+        return np.where(self.is_operator, take(self.operator, self.enclosing), np.int32(NONE))
+
+    @cached_property
+    def top(self) -> Codes:
+        """The outermost operator around each host row, the row itself among them."""
+        return take(outermost(self.outer, self.is_operator), self.operator)
+
+    @cached_property
     def is_module(self) -> Flags:
         """Calls of nn.Modules."""
         named = np.array([name.startswith(MODULE) for name in self.trace.names] or [False])
         return (self.trace.host.kind == Kind.PYTHON) & named[self.trace.host.name]
 
     @cached_property
+    def _around(self) -> Codes:
+        return nearest(self.joined.parent, self.is_module)
+
+    @cached_property
     def paths(self) -> Paths:
         host, names = self.trace.host, self.trace.names
         code = np.full(len(host), NONE, np.int32)
         rows = np.flatnonzero(self.is_module)
-        around = above(self.joined.parent, self.is_module)[rows]
+        around = take(self._around, self.joined.parent[rows])
         numbers: dict[tuple[int, int], int] = {}
         for row, outer, name in zip(rows.tolist(), around.tolist(), host.name[rows].tolist(), strict=True):
             key = (int(code[outer]) if outer >= 0 else NONE, name)
@@ -110,11 +123,10 @@ class Owners:
         A backward node belongs to the module of the forward operator with its sequence number; of
         several with one number the latest made the node.
         """
-        parent = self.joined.parent
         if not self.is_module.any():
-            return np.full(len(parent), NONE, np.int32)
-        around = nearest(parent, self.is_module)
-        forward = take(self.forward, nearest(parent, self.backward))
+            return np.full(len(self.is_module), NONE, np.int32)
+        around = self._around
+        forward = take(self.forward, self.node)
         return np.where(around >= 0, around, take(around, forward)).astype(np.int32)
 
     @cached_property
@@ -122,6 +134,11 @@ class Owners:
         """Operators that run a node of the backward pass."""
         host = self.trace.host
         return self.is_operator & (host.sequence >= 0) & (host.forward_thread > 0)
+
+    @cached_property
+    def node(self) -> Codes:
+        """The backward node closest around each host row, the row itself when it is one."""
+        return take(nearest(self.outer, self.backward), self.operator)
 
     @cached_property
     def forward(self) -> Codes:
@@ -165,7 +182,7 @@ class Owners:
     @cached_property
     def device_backward(self) -> Flags:
         """Device rows launched inside a node of the backward pass."""
-        return take(nearest(self.joined.parent, self.backward), self.device_operator) >= 0
+        return take(self.node, self.device_operator) >= 0
 
     @cached_property
     def device_module(self) -> Codes:
