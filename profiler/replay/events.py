@@ -8,10 +8,11 @@ import numpy as np
 
 from profiler.analysis.trace.joined import Joined
 from profiler.replay.run import Op
-from profiler.replay.segments import Segments
+from profiler.replay.segments import QUEUE, Segments
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 from profiler.trace.names import Call, Copy
 
+EARLIER = -2  # in a column of launches: submitted before the trace began
 RECORD = 20  # an event is recorded: where a wait looks back to, no operation of the program
 SYNC = 21    # a synchronisation, before it is known what it waits for
 PAGEABLE = (int(Copy.H2D_PAGEABLE), int(Copy.H2D), int(Copy.D2H_PAGEABLE), int(Copy.D2H))
@@ -85,11 +86,43 @@ def gather(j: Joined, segments: Segments, calls: Ints, fetches: Ints) -> Events:
     chain[calls] = True
     chain[-1] = False
     origin = np.where(chain[origin], origin, NONE)
+    early = backlog(j)
+    origin[early] = EARLIER
     parts = [_segment(j, k, int(t0), int(t1), int(stop), calls, fetches, origin, latency)
              for k, (t0, t1, stop) in enumerate(zip(segments.start, segments.end, segments.stop))]
+    if segments.step[0] == 0 and early.any():
+        early &= j.trace.device.end > segments.start[0]
+        parts[0] = _with_backlog(j, parts[0], np.flatnonzero(early))
     kind, start, end, host, device, segment = (np.concatenate(c) for c in zip(*parts))
     prior = np.concatenate([_prior(part[1], part[2]) for part in parts])
     return Events(kind, start, end, host, device, segment, prior)
+
+
+def backlog(j: Joined) -> Flags:
+    """Device rows submitted before the trace began: no launch, and before all with one on their stream."""
+    device = j.trace.device
+    if not len(device) or (j.launch >= 0).all():
+        return np.zeros(len(device), np.bool_)
+    order = np.lexsort((device.start, device.stream, device.device))
+    lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
+    new = np.concatenate(([True], (lane[1:] != lane[:-1]).any(axis=1)))
+    number = np.cumsum(new) - 1
+    known = np.cumsum(j.launch[order] >= 0)
+    before: Ints = known - (known - (j.launch[order] >= 0))[new][number]
+    some = np.bincount(number, j.launch[order] >= 0) > 0
+    result = np.zeros(len(device), np.bool_)
+    result[order] = (before == 0) & some[number]
+    return result
+
+
+def _with_backlog(j: Joined, part: tuple[Ints, ...], rows: Ints) -> tuple[Ints, ...]:
+    """Events of the first step, after those that submit what was in the queue when it began."""
+    rows = rows[np.argsort(j.trace.device.start[rows], kind="stable")]
+    kind = np.full(len(rows), int(Op.LAUNCH))
+    kind[:-QUEUE] = int(Op.FOLLOW)  # more than the queue holds had begun already
+    at, none = np.full(len(rows), part[1][0]), np.full(len(rows), NONE)
+    new = (kind, at, at, none, rows, np.zeros(len(rows), np.int64))
+    return tuple(np.concatenate((old[:1], added, old[1:])) for old, added in zip(part, new))
 
 
 def _prior(start: Ints, end: Ints) -> Ints:
@@ -108,7 +141,8 @@ def _segment(j: Joined, k: int, t0: int, t1: int, stop: int, calls: Ints, fetche
     mine = np.zeros(len(host) + 1, np.bool_)
     mine[own] = True
     began = device.start - latency
-    acts = np.flatnonzero(np.where(origin >= 0, mine[origin], (began >= t0) & (began < stop)))
+    lone = (origin == NONE) & (began >= t0) & (began < stop)
+    acts = np.flatnonzero(np.where(origin >= 0, mine[origin], lone))
     launch = origin[acts].astype(np.int64)
     order = np.lexsort((device.start[acts], launch))
     acts, launch = acts[order], launch[order]

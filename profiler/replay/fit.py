@@ -21,6 +21,7 @@ from profiler.trace.names import Call
 # Bounds of definitions, section 4: medians, or ns.
 LATENCIES, GAPS, GAP_NS, TAIL_NS, CALLS, CALL_NS = 2, 3, 5_000, 100_000, 6, 30_000
 BLOCKED = 5       # long launch calls from which the queue's depth can be told
+SMALLEST = 5      # gaps that tell how small a gap can be
 ROUNDS = 3        # of fitting: which term binds depends on the medians, and they on that
 _WAITS = (int(Op.STREAM), int(Op.EVENT), int(Op.DEVICE))
 
@@ -122,7 +123,7 @@ def _activities(events: Events, bound: Bound, lanes: Lanes, submits: Ints, calle
     between = 0
     for _ in range(ROUNDS):
         queued = (ready != NONE) & (gap >= 0) & (called[submits] + low < ready) & ~waited
-        between = round(float(np.median(gap[queued]))) if queued.any() else 0
+        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited)
         host_bound = usual & (called[submits] + low >= ready + between)
         low = _medians(latency, group, host_bound, usual)
     by_host = ((called[submits] + low >= ready + between) & first) | (ready == NONE)
@@ -134,6 +135,13 @@ def _activities(events: Events, bound: Bound, lanes: Lanes, submits: Ints, calle
         delay = np.minimum(delay, LATENCIES * low)
         rest = np.minimum(rest, max(GAPS * between, GAP_NS))
     return delay, rest
+
+
+def _between(gap: Ints, queued: Flags, usual: Flags) -> int:
+    """Median gap between queued activities; where none was queued, of the smallest gaps: none is smaller."""
+    if queued.any():
+        return round(float(np.median(gap[queued])))
+    return round(float(np.median(np.sort(gap[usual])[:SMALLEST]))) if usual.any() else 0
 
 
 def _medians(values: Ints, group: Ints, wanted: Flags, otherwise: Flags) -> Ints:

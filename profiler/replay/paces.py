@@ -45,14 +45,17 @@ class Pace:
     def over(self, changed: Pace) -> float:
         """Step time over that of a changed replay.
 
-        A trace that goes by the device is compared by the device. In one that goes by host
-        windows the pause between steps is no part of a step, but of the distances on the device, by
-        which a changed replay may go: there it is taken off.
+        A trace that goes by the device is compared by the device. Where a trace goes by host windows
+        and the changed replay does not, its host is still running ahead: in the long run its windows
+        are the distances on the device without the pause between steps, and it would go by them.
         """
         if self.on_device and len(changed.device):
             return self.device_ns / max(changed.device_ns, 1.0)
-        device = changed.device_ns - self.pause
-        return self.host_ns / max(device if device > LONGER * changed.host_ns else changed.host_ns, 1.0)
+        if not changed.on_device:
+            return self.host_ns / max(changed.host_ns, 1.0)
+        long_run = changed.device_ns - self.pause
+        by_device = changed.device_ns > LONGER * long_run
+        return self.host_ns / max(changed.device_ns if by_device else long_run, 1.0)
 
     def spread(self, changed: Pace) -> list[float]:
         """The ratio with each step left out in turn: what one step more or less would change."""

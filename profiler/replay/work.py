@@ -9,7 +9,6 @@ import numpy as np
 from profiler.analysis.trace import intervals
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.labels import Labels
-from profiler.analysis.trace.owners import outermost
 from profiler.replay.build import Model
 from profiler.replay.run import Op
 from profiler.trace.model import NONE, Flags, Ints, Kind
@@ -70,6 +69,7 @@ def find(m: Model) -> Work:
     t0 = ev.start
     t1 = np.maximum(ev.end, ev.start + 1)
     of_batch = (intervals.covered(sets, t0, t1) == t1 - t0) & (ev.host >= 0)
+    of_batch |= ev.submits & (ev.host < 0) & np.isin(m.j.copy[ev.device], H2D)  # launched before
     ops = (host.kind == Kind.OPERATOR) | m.j.is_call
     return Work(launching, first, steps, fetching, named, intervals.union(host.start[ops], host.end[ops]),
                 intervals.union(start, end), sets, of_batch, inside)
@@ -83,14 +83,22 @@ def _launching(m: Model) -> tuple[Ints, Ints]:
     kept, first = np.unique(segment, return_index=True)
     last = np.concatenate((first[1:], [len(rows)]))[: len(first)] - 1
     ends = np.stack((ev.host[rows[first]], ev.host[rows[last]]))
-    around = outermost(m.j.parent, host.kind == Kind.OPERATOR)[ends]
-    around = np.where(around >= 0, around, ends)
+    around = _outermost(m.j, ends.ravel()).reshape(ends.shape)
     start = np.maximum(host.start[around[0]], m.segments.start[kept])
     end = np.minimum(host.end[around[1]], m.segments.stop[kept])
     begun = np.full(len(m.segments), NONE)
     several = last > first  # what launches once has nothing between its launches
     begun[kept[several]] = ev.start[rows[first[several]]]
     return intervals.union(start[several], end[several]), begun
+
+
+def _outermost(j: Joined, rows: Ints) -> Ints:
+    """The outermost operator around each row; the row itself without one."""
+    best, up = rows.copy(), j.parent[rows].astype(np.int64)
+    while (up >= 0).any():
+        best = np.where((up >= 0) & (j.trace.host.kind[up] == Kind.OPERATOR), up, best)
+        up = np.where(up >= 0, j.parent[up], NONE)
+    return best
 
 
 def copy_operators(j: Joined, calls: Ints) -> tuple[Ints, Ints]:
