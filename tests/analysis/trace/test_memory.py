@@ -131,7 +131,7 @@ def test_calls_to_the_driver_are_summed_by_name() -> None:
 
 def training() -> Timeline:
     """One step of every kind of memory; the peak comes late in backward."""
-    timeline = (Timeline().step(1, 0, 10_000)
+    return (Timeline().step(1, 0, 10_000)
                 .op("aten::to", 100, 300).call("cudaMemcpyAsync", 150, 250, 1)
                 .memcpy("Memcpy HtoD (Pageable -> Device)", 160, 240, 1)
                 .python("nn.Module: Linear_0", 900, 2100).op("aten::linear", 1000, 2000)
@@ -139,7 +139,6 @@ def training() -> Timeline:
                 .op("MulBackward0", 4000, 5000, thread=2, sequence=1, forward_thread=1)
                 .op("aten::mul", 4100, 4900, thread=2)
                 .annotation("Optimizer.step#Adam.step", 7000, 9000).op("aten::zeros_like", 7100, 7900))
-    return timeline
 
 
 def test_what_is_behind_the_peak() -> None:

@@ -133,8 +133,9 @@ def test_groups_are_matched_each_for_itself() -> None:
         for k, group in enumerate(order):
             t = 10_000 * (k + 1) + offset
             timeline.call("cudaLaunchKernel", t - 500, t - 400, 100 + k)
+            told: dict[str, Any] = {"Process Group Name": group, "Collective name": "allreduce"}
             timeline.kernel("ncclDevKernel_AllReduce_RING", t, 10_000 * (k + 1) + 5000, 100 + k, stream=20,
-                            **{"Process Group Name": group, "Group size": 2, "Collective name": "allreduce"})
+                            **told)
         return timeline.trace()
 
     found = together([two_groups(0, "abb", 0), two_groups(1, "abb", 300)])

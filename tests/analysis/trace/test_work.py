@@ -14,7 +14,7 @@ from tests.traces import Timeline
 
 V100 = {"id": 0, "name": "Tesla V100-SXM2-32GB", "computeMajor": 7, "computeMinor": 0, "numSms": 80}
 MI300X = {"id": 0, "name": "AMD Instinct MI300X", "warpSize": 64, "numSms": 304}
-MM = {"dims": [[3, 4], [4, 5]], "types": ["float", "float"]}
+MM: dict[str, Any] = {"dims": [[3, 4], [4, 5]], "types": ["float", "float"]}
 FLOPS = 2 * 3 * 4 * 5
 
 
