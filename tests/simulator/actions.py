@@ -101,4 +101,9 @@ class Program:
     queue: int = 1020  # activities that may be submitted and not started
     first: int = 0
     drained: bool = True  # the profiler's start waits for the device
+    restart: int = -1  # traced step with which a second profiler window begins; -1: there is one window
     devices: int = 1
+
+    def number(self, k: int) -> int:
+        """Number of the k-th traced step: a second window leaves a gap in the numbering."""
+        return self.first + k + (7 if 0 < self.restart <= k else 0)

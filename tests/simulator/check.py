@@ -38,6 +38,7 @@ class Outcome:
     accept: list[str]
     replay_error: float | None
     withheld: str
+    whole: bool  # the file has whole microseconds
     errors: list[tuple[float, str]] = field(
         default_factory=list
     )  # of scenarios with a real gain: |ratio - 1|
@@ -78,6 +79,7 @@ def check(path: Path, truth: dict[str, Any]) -> Outcome:
         truth["accept"],
         facts.replay.error,
         facts.replay.withheld,
+        traces[0].resolution_ns > 1,
     )
     if truth.get("what_if_scored", True):
         score(outcome, truth, facts.replay.speedups())

@@ -71,11 +71,11 @@ def reading(loop: Loop) -> None:
 
 def scalar(loop: Loop, role: str, size: int) -> None:
     """A copy to the host that the host waits for: .item(), or a tensor of a checkpoint."""
-    names = (
-        ("aten::item", "aten::_local_scalar_dense")
-        if size == 4
-        else ("aten::to", "aten::_to_copy", "aten::copy_")
-    )
+    names: tuple[str, ...] = ("aten::item", "aten::_local_scalar_dense")
+    if size > 4:
+        names = ("aten::to", "aten::_to_copy", "aten::copy_")
+    elif loop.spec.reading == "nonzero":
+        names = ("aten::index", "aten::nonzero")
     for name in names:
         loop.add(Action(A.PUSH, 0, name, role, info="cpu_op"), Action(A.WORK, loop.host(2.0), role=role))
     memory = loop.spec.scalar

@@ -113,6 +113,34 @@ def one_thread(r: Draw, s: Spec) -> tuple[str, Spec]:
     return f"backward on the step's thread, {name}", replace(spec, autograd_thread=False)
 
 
+def many_steps(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((compute_bound, launch_bound, host_bound))(r, s)
+    return f"many steps of varying work, {name}", replace(
+        spec, steps=40, operators=r.randint(12, 25), vary=0.1
+    )
+
+
+def two_windows(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((compute_bound, launch_bound, transfer_bound))(r, s)
+    return f"two profiler windows, {name}", replace(spec, steps=9, restart=5)
+
+
+def rough(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((launch_bound, sync_bound, compute_bound))(r, s)
+    return f"scattered latencies, {name}", replace(spec, rough=6.0, queue=r.choice((500, 1024, 2000)))
+
+
+def masks(r: Draw, s: Spec) -> tuple[str, Spec]:
+    return "sizes read in forward", replace(
+        s, reading="nonzero", many=r.randint(8, 30), kernel_us=r.uniform(8, 30)
+    )
+
+
+def saves(r: Draw, s: Spec) -> tuple[str, Spec]:
+    named = Named("save_checkpoint", device_us(s) * r.uniform(0.1, 0.6), saves=r.randint(4, 12))
+    return "a checkpoint every step", replace(s, named=(named,), reading=r.choice(("none", "end")))
+
+
 HARDER = (
     few_steps,
     bursty,
@@ -128,4 +156,9 @@ HARDER = (
     gathered,
     undrained,
     one_thread,
+    many_steps,
+    two_windows,
+    rough,
+    masks,
+    saves,
 )

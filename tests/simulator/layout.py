@@ -105,7 +105,7 @@ class Writer:
         """Operators and annotations, steps among them, outermost first."""
         t = self.timeline
         steps = [
-            Span(t0, t1, f"ProfilerStep#{self.program.first + k}", "main", "user_annotation")
+            Span(t0, t1, f"ProfilerStep#{self.program.number(k)}", "main", "user_annotation")
             for k, (t0, t1) in enumerate(zip(t.step_start, t.step_end, strict=True))
         ]
         return sorted([*steps, *t.spans], key=lambda s: (s.start, -s.end))

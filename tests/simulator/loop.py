@@ -75,6 +75,9 @@ class Spec:
     drained: bool = True
     hiccup: tuple[float, float] = (0.0, 0.0)  # in how many steps Python stops, and for how long
     unscale: bool = False  # a scalar read between backward and optimizer, as gradient scaling does
+    vary: float = 0.0  # of the work of a step, as with sequences of several lengths
+    rough: float = 1.0  # by how much latencies and gaps of the device scatter more than usual
+    restart: int = -1
     gather: bool = False  # parameters are gathered before each block of the forward
 
 
@@ -100,6 +103,7 @@ class Loop:
         self.means = [spec.kernel_us * exp(self.draw.random.gauss(0.0, 0.5)) for _ in self.forward]
         self.out: list[Action] = []
         self.number = 0
+        self.factor = 1.0
 
     # Times ------------------------------------------------
 
@@ -107,10 +111,10 @@ class Loop:
         return self.draw.ns(us * self.spec.host_scale, self.spec.spread)
 
     def latency(self) -> int:
-        return self.draw.ns(self.gpu.latency, 0.05)
+        return self.draw.ns(self.gpu.latency, 0.05 * self.spec.rough)
 
     def gap(self) -> int:
-        return self.draw.ns(self.gpu.gap, 0.04)
+        return self.draw.ns(self.gpu.gap, 0.04 * self.spec.rough)
 
     # Actions ----------------------------------------------
 
@@ -129,7 +133,7 @@ class Loop:
         device: int = 0,
         call_us: float = 4.5,
     ) -> None:
-        run = self.draw.ns(us, self.spec.kernel_spread)
+        run = self.draw.ns(us * self.factor, self.spec.kernel_spread)
         block = self.draw.random.choice((128, 256, 512))
         facts = Kernel(kernel_name(key, self.spec.gpu), max(int(us * 14), 1), block, 64, 8192)
         self.add(

@@ -113,6 +113,8 @@ def run(program: Program, record: bool = False) -> Timeline:
             m.tracing = True
             m.out.activities = [a for a in m.out.activities if a.end > m.t]
         if number >= program.traced:
+            if number - program.traced == program.restart:
+                m.t = max([m.t, *m.ends.values()]) + 30_000_000
             m.out.step_start.append(m.t)
         m.step_last = {}
         done = -1

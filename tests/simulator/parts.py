@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
+
 from tests.simulator import actions as A
 from tests.simulator.actions import Action, Copy, Program
 from tests.simulator.backward import backward, collective, join, optimizer
@@ -15,10 +17,11 @@ def program(spec: Spec, seed: int) -> Program:
     loop, steps = Loop(spec, seed), []
     for number in range(spec.before + spec.steps):
         loop.out, loop.number = [], number
+        loop.factor = exp(loop.draw.random.gauss(0.0, spec.vary))
         step(loop)
         steps.append(loop.out)
     first = loop.draw.random.randint(spec.before, 200)
-    return Program(steps, spec.before, spec.loader, spec.queue, first, spec.drained, spec.peers)
+    return Program(steps, spec.before, spec.loader, spec.queue, first, spec.drained, spec.restart, spec.peers)
 
 
 def step(loop: Loop) -> None:
@@ -197,7 +200,7 @@ def forward(loop: Loop) -> None:
         loop.operator(op.names, launches, device=device)
         if op.node:
             loop.out[start] = loop.out[start]._replace(latency=k + 1)
-        if k in many and spec.reading in ("many", "device_many"):
+        if k in many and spec.reading in ("many", "device_many", "nonzero"):
             reading(loop)
     if spec.ranks > 1:
         loop.add(Action(A.POP, 0, "DistributedDataParallel.forward", A.PYTHON))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from statistics import median
 
 import pytest
 
 from tests.simulator import actions as A
 from tests.simulator.actions import Action, Copy, Kernel, Loader, Program
-from tests.simulator.check import check
+from tests.simulator.check import Outcome, check, quantile
 from tests.simulator.draw import KINDS
+from tests.simulator.kinds import LIKE
 from tests.simulator.machine import run
 from tests.simulator.make import make
 from tests.simulator.scenarios import SCENARIOS, changed
@@ -112,10 +113,29 @@ def test_verdict_by_the_largest_gain() -> None:
     assert verdicts({"no_sync": 1.02}, 0.5)[1] == ["unknown"]
 
 
-@pytest.mark.parametrize("seed", range(len(KINDS)), ids=[kind.__name__ for kind in KINDS])
-def test_the_engine_agrees_with_the_truth(seed: int, tmp_path: Path) -> None:
-    """Steps, windows and the partition of one small trace of each kind."""
-    truth = make(seed, tmp_path, size=0.4)
-    outcome = check(tmp_path / truth["file"], truth)
-    assert outcome.steps_agree
-    assert outcome.partition_error < (0.005 if truth["layout"]["times"] == "whole" else 0.001)
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """What the engine makes of one small trace of each kind, by kind."""
+    folder = tmp_path_factory.mktemp("simulated")
+    truths = [make(seed, folder, size=0.3) for seed in range(len(KINDS))]
+    return {truth["kind"]: check(folder / truth["file"], truth) for truth in truths}
+
+
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in KINDS])
+def test_the_engine_finds_steps_and_partition(kind: str, engine: dict[str, Outcome]) -> None:
+    """To the microsecond where the file has whole ones."""
+    assert engine[kind].steps_agree
+    assert engine[kind].partition_error < (0.005 if engine[kind].whole else 1e-6)
+
+
+@pytest.mark.parametrize("kind", [kind.__name__ for kind in LIKE])
+def test_the_engine_finds_the_verdict(kind: str, engine: dict[str, Outcome]) -> None:
+    assert engine[kind].verdict in engine[kind].accept
+
+
+def test_the_engine_predicts(engine: dict[str, Outcome]) -> None:
+    """Pooled over jobs like those of the reference data."""
+    errors = [error for kind in LIKE for error, _ in engine[kind.__name__].errors]
+    assert len(errors) > 10
+    assert median(errors) < 0.01
+    assert quantile(errors, 0.95) < 0.05

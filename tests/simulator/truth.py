@@ -28,9 +28,10 @@ WORDS = {
 }
 
 
-def counted(n: int) -> list[int]:
-    """Steps that enter medians: not the first, when at least three remain."""
-    return list(range(1, n)) if n >= 4 else list(range(n))
+def counted(n: int, restart: int = -1) -> list[int]:
+    """Steps that enter medians: not the first of a profiler window, when at least three remain."""
+    rest = [k for k in range(1, n) if k != restart]
+    return rest if len(rest) >= 3 else list(range(n))
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,20 @@ class Steady:
     ratio: float  # device over host
 
 
-def steady(timeline: Timeline, device: int) -> Steady:
+def steady(timeline: Timeline, device: int, restart: int = -1) -> Steady:
+    """Host windows, or those between last activities of successive steps of one profiler window."""
     host = list(zip(timeline.step_start, timeline.step_end, strict=True))
-    rows = counted(len(host))
+    rows = counted(len(host), restart)
     ends = [last.get(device, 0) for last in timeline.last]
-    between = [(ends[k - 1], ends[k]) for k in rows if k > 0 and ends[k - 1] and ends[k]]
+    follows = [k for k in rows if k > 0 and k != restart and ends[k - 1] and ends[k]]
+    between = [(ends[k - 1], ends[k]) for k in follows]
     lengths = [host[k][1] - host[k][0] for k in rows]
     by_host = median(lengths)
     by_device = median([b - a for a, b in between]) if between else 0.0
     ratio = by_device / by_host
     if ratio > 1.02:
-        windows = [(ends[max(k - 1, 0)], ends[k]) for k in range(len(host))]
-        usable = [k for k in rows if k > 0]
-        return Steady("device", windows, usable, by_device, mean(b - a for a, b in between), ratio)
+        windows = [(ends[max(k - 1, 0)] if k != restart else ends[k], ends[k]) for k in range(len(host))]
+        return Steady("device", windows, follows, by_device, mean(b - a for a, b in between), ratio)
     return Steady("host", host, rows, by_host, mean(lengths), ratio)
 
 
@@ -172,7 +174,7 @@ def what_if(program: Program, device: int, base: Steady, base_line: Timeline) ->
     for name, (change, others) in SCENARIOS.items():
         if name == "overlapped_communication" and gathers(program):
             continue  # the table speaks of gradients
-        without = steady(run(changed(program, change)), device)
+        without = steady(run(changed(program, change)), device, program.restart)
         also = []
         readings = [(when, changed(program, other)) for when, other in others.items()]
         if unknown and name != "no_input_wait":
@@ -181,7 +183,7 @@ def what_if(program: Program, device: int, base: Steady, base_line: Timeline) ->
         if name == "overlapped_transfer" and _pageable(program):
             readings.append(("copies at the pinned rate", changed(program, overlapped_transfer(0.3))))
         for when, other in readings:
-            speedup = base.step / steady(run(other), device).step
+            speedup = base.step / steady(run(other), device, program.restart).step
             if abs(speedup - base.step / without.step) > 0.001:
                 also.append({"when": when, "speedup": round(speedup, 5)})
         rows.append(
@@ -235,7 +237,7 @@ def verdicts(gains: dict[str, float], compute: float) -> tuple[str, list[str], s
 def tell(program: Program, timeline: Timeline) -> dict[str, Any]:
     """What truth.jsonl holds about one trace, its name and layout aside."""
     device = busiest(timeline)
-    base, parts = steady(timeline, device), Partition(timeline, device)
+    base, parts = steady(timeline, device, program.restart), Partition(timeline, device)
     zero = timeline.step_start[0]
     steps, sums = [], defaultdict(int)
     for k, (t0, t1) in enumerate(base.windows):
@@ -245,7 +247,7 @@ def tell(program: Program, timeline: Timeline) -> dict[str, Any]:
             raise AssertionError("the classes do not sum to the window")
         steps.append(
             {
-                "number": program.first + k,
+                "number": program.number(k),
                 "from_ns": t0 - zero,
                 "to_ns": t1 - zero,
                 "ns": t1 - t0,
@@ -271,7 +273,7 @@ def tell(program: Program, timeline: Timeline) -> dict[str, Any]:
         "device": device,
         "step_ms": {"median": base.step / 1e6, "mean": base.mean / 1e6},
         "device_over_host": round(base.ratio, 5),
-        "counted_steps": [program.first + k for k in base.rows],
+        "counted_steps": [program.number(k) for k in base.rows],
         "steps": steps,
         "partition_ms": each,
         "compute_share": round(compute, 4),
