@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-import msgspec
 import numpy as np
 
 from profiler.analysis.trace import dtypes
@@ -54,6 +53,8 @@ _SPACE = re.compile(r"[\s_]+")
 # Every rank contributes and receives from every other: none can end before all have begun.
 EVERYBODY = (Collective.ALL_REDUCE, Collective.ALL_GATHER, Collective.REDUCE_SCATTER, Collective.ALL_TO_ALL,
              Collective.BARRIER)
+# No message has more elements and no group more ranks; the numbers of a damaged file can be any.
+MOST, LARGEST = 1 << 50, 1 << 24
 POINT_TO_POINT = (Collective.SEND, Collective.RECV, Collective.SEND_RECV)
 
 
@@ -158,12 +159,12 @@ def _told(j: Joined, rows: Codes, around: Codes) -> tuple[Ints, ...]:
     for column in (take(trace.host.name, around), trace.device.name[rows]):
         kind = np.where(kind == Collective.UNKNOWN, named(column, collective), kind)
     group, members, ranks = pick(table.group), pick(table.ranks), pick(table.group_size)
-    ranks = np.where(ranks > 0, ranks, named(members, _count, NONE))
+    ranks = np.where((ranks > 0) & (ranks < LARGEST), ranks, named(members, _count, NONE))
     if trace.world_size is not None:
         ranks = np.where((ranks < 1) & (group < 0), trace.world_size, ranks)  # the default group has all
     item = named(pick(table.dtype), dtypes.size, NONE)
-    sent, received = (np.where(item > 0, pick(column) * item, NONE)
-                      for column in (table.elements_in, table.elements_out))
+    sent, received = (np.where((item > 0) & (count < MOST), count * item, NONE)
+                      for count in (pick(table.elements_in), pick(table.elements_out)))
     dims = _sizes_of_dims(trace, around)
     sent = np.where((sent < 0) & (received < 0), dims, sent)
     return kind, _size(kind, sent, received, ranks), ranks, group, members, pick(table.sequence)
@@ -186,12 +187,7 @@ def _size(kind: Ints, sent: Ints, received: Ints, ranks: Ints) -> Ints:
 
 def _count(text: str) -> int:
     """How many ranks a list such as "[0, 1]" names; NONE when it is shortened or no list."""
-    try:
-        ranks = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return NONE
-    listed = isinstance(ranks, list) and ranks and all(isinstance(rank, int) for rank in ranks)
-    return len(ranks) if listed else NONE
+    return len(dtypes.numbers(dtypes.decode(text)) or ()) or NONE
 
 
 def _sizes_of_dims(trace: Trace, rows: Codes) -> Ints:

@@ -27,6 +27,7 @@ _NAMES = {
 _SIZES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "fp4": 1, "int8": 1, "uint8": 1, "bool": 1,
           "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "complex32": 4,
           "complex64": 8, "complex128": 16}
+MOST = 1 << 60  # bytes: the numbers of a damaged file can be any
 _PREFIX = re.compile(r"^(c10::|at::|torch\.|const )+")
 
 
@@ -52,7 +53,7 @@ def decode(text: str) -> list[Any]:
     """A list as its JSON text; empty when it is none."""
     try:
         value = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return []
     return value if isinstance(value, list) else []
 
@@ -64,4 +65,4 @@ def bytes_of(dims: str, types: str) -> int:
         item, sizes = size(str(name)), numbers(shape)
         if item > 0 and sizes:
             total = max(total, 0) + item * math.prod(sizes)
-    return total
+    return total if total < MOST else NONE

@@ -80,9 +80,9 @@ def roofline(owners: Owners, counted: Counted, keep: Flags | None = None) -> Roo
 
 
 def _point(counted: Counted, members: list[int], name: str, shapes: str, roof: Roof) -> Point:
-    flops, time = int(counted.executed[members].sum()), int(counted.time[members].sum())
+    flops, time = sum(counted.executed[members].tolist()), sum(counted.time[members].tolist())
     sizes = counted.bytes[members]
-    size = int(sizes.sum()) if (sizes > 0).all() else None
+    size = sum(sizes.tolist()) if (sizes > 0).all() else None
     intensity = flops / size if size else None
     bound = attainable = None
     if intensity is not None and roof.tflops is not None and roof.gbs is not None:

@@ -76,6 +76,12 @@ def test_a_gathered_size_is_told_from_either_side() -> None:
     assert row.bytes == 4000
 
 
+@pytest.mark.parametrize("count", [2**62, -7, 0, "many", None])
+def test_sizes_that_make_no_sense_are_not_told(count: Any) -> None:
+    [row] = communication(Joined(one(RING, **told("allreduce", count, count)).trace())).kinds
+    assert row.bytes is None and row.bus_gbs is None
+
+
 def test_what_is_not_told_is_none() -> None:
     found = communication(Joined(one(RING).trace()))
     [row] = found.kinds

@@ -22,7 +22,7 @@ def test_every_spelling_has_one_name(text: str, name: str, size: int) -> None:
 @pytest.mark.parametrize(("dims", "types", "size"), [
     ("[[2,3],[4]]", '["float","c10::Half"]', 32), ("[[2,3],[]]", '["float","Scalar"]', 24),
     ("[[]]", '["Scalar"]', NONE), ("[]", "[]", NONE), ("nonsense", "[]", NONE),
-    ("[[2,-3]]", '["float"]', NONE),
+    ("[[2,-3]]", '["float"]', NONE), ("[[4611686018427387904]]", '["float"]', NONE),
     ("[[[2,3]]]", '["TensorList"]', NONE), ("[[2,true]]", '["float"]', NONE), ('{"a":1}', "[]", NONE),
 ])
 def test_bytes_of_a_call(dims: str, types: str, size: int) -> None:

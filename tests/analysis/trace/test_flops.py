@@ -41,7 +41,7 @@ def test_matrix_products(name: str, dims: list[Any], flops: int) -> None:
     ("aten::mm", [["3", 4], [4, 5]]), ("aten::mm", [[3, -4], [-4, 5]]), ("aten::mm", [[0, 4], [4, 5]]),
     ("aten::bmm", [[3, 4], [4, 5]]), ("aten::matmul", [[2, 3, 4], [5, 4, 6]]), ("aten::mm", [3, 4]),
     ("aten::conv2d", [[1, 3, 8, 8], [4, 3, 3, 3]]), ("aten::linear", [[[3, 4]], [5, 4]]),
-    ("aten::add", [[3, 4], [3, 4]]),
+    ("aten::add", [[3, 4], [3, 4]]), ("aten::mm", [[2**40, 2**40], [2**40, 2**40]]),
 ])
 def test_what_shapes_do_not_tell_is_not_told(name: str, dims: list[Any]) -> None:
     assert count(name, dims) is None
