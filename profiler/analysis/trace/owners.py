@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,15 +25,55 @@ class Paths:
     parent: Codes   # for each path that of the module around it; NONE at the top
 
 
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """A tree in order of depth, so that one pass from the top reaches every row once."""
+
+    order: Codes             # rows, the outermost first
+    parent: Codes            # for each of them the place of its parent in `order`
+    edges: list[int]         # where each depth begins, and the end
+
+
+_known: dict[int, _Levels] = {}  # of arrays that are still in use, by their id
+
+
+def _levels(parent: Codes) -> _Levels:
+    """Worked out once for an array of parents."""
+    found = _known.get(id(parent))
+    if found is None:
+        found = _known[id(parent)] = _by_depth(parent)
+        weakref.finalize(parent, _known.pop, id(parent), None)
+    return found
+
+
+def _by_depth(parent: Codes) -> _Levels:
+    depth = (parent >= 0).astype(np.int32)
+    up, rows = parent.copy(), np.flatnonzero(parent >= 0)
+    while len(rows):  # each round doubles the reach
+        at = up[rows]
+        depth[rows] += depth[at]
+        up[rows] = up[at]
+        rows = rows[up[rows] >= 0]
+    deepest = int(depth.max(initial=0))
+    small = depth.astype(np.uint16) if deepest < 2**16 else depth  # these are sorted without comparing
+    order = np.argsort(small, kind="stable").astype(np.int32)
+    place = np.empty(len(parent), np.int32)
+    place[order] = np.arange(len(parent), dtype=np.int32)
+    counts = np.bincount(depth, minlength=deepest + 1)
+    return _Levels(order, take(place, parent[order]), [0, *np.cumsum(counts).tolist()])
+
+
 def nearest(parent: Codes, wanted: Flags) -> Codes:
     """For each row the closest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
-    up = np.where(wanted, np.arange(len(parent), dtype=np.int32), parent)
-    open_rows = np.flatnonzero(~wanted & (up >= 0))
-    while len(open_rows):  # each round doubles the reach
-        up[open_rows] = up[up[open_rows]]
-        at = up[open_rows]
-        open_rows = open_rows[(at >= 0) & ~wanted[at]]
-    return up
+    levels = _levels(parent)
+    own = wanted[levels.order]
+    found = np.where(own, levels.order, np.int32(NONE))
+    for low, high in pairwise(levels.edges[1:]):
+        above_it = found[levels.parent[low:high]]
+        found[low:high] = np.where(own[low:high], found[low:high], above_it)
+    result = np.empty_like(found)
+    result[levels.order] = found
+    return result
 
 
 def above(parent: Codes, wanted: Flags) -> Codes:
@@ -41,18 +83,14 @@ def above(parent: Codes, wanted: Flags) -> Codes:
 
 def outermost(parent: Codes, wanted: Flags) -> Codes:
     """For each row the farthest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
-    near = nearest(parent, wanted)
-    root = np.arange(len(parent), dtype=np.int32)
-    rows = np.flatnonzero(wanted)
-    over = take(near, parent[rows])
-    rows, over = rows[over >= 0], over[over >= 0]
-    root[rows] = over
-    while len(rows):  # each round doubles the reach
-        further = root[root[rows]]
-        moved = further != root[rows]
-        root[rows] = further
-        rows = rows[moved]
-    return take(root, near)
+    levels = _levels(parent)
+    found = np.where(wanted[levels.order], levels.order, np.int32(NONE))
+    for low, high in pairwise(levels.edges[1:]):
+        above_it = found[levels.parent[low:high]]
+        found[low:high] = np.where(above_it >= 0, above_it, found[low:high])
+    result = np.empty_like(found)
+    result[levels.order] = found
+    return result
 
 
 class Owners:
