@@ -85,10 +85,12 @@ def columns(m: Model, f: Fit) -> Columns:
     """The program: events that are operations, with the further waits that some of them bring."""
     event = np.flatnonzero(~np.isin(f.kind, (RECORD, SYNC)))
     extra = [(i, lane, other) for i, pairs in sorted(m.bound.extra.items()) for lane, other in pairs]
-    lane, other = np.array(m.bound.lane, np.int64)[event], np.array(m.bound.other, np.int64)[event]
+    lane, other = (np.array(column, np.int64)[event] for column in (m.bound.lane, m.bound.other))
     cost, delay = f.cost.copy(), f.delay.copy()
     fetch = np.flatnonzero(f.kind == Op.FETCH)
-    cost[fetch], delay[fetch] = m.loader.costs(m.events.host[fetch], m.events.segment[fetch], m.segments)
+    ev = m.events
+    cost[fetch], delay[fetch], anew = m.loader.costs(ev.host[fetch], ev.segment[fetch], m.segments)
+    other[np.searchsorted(event, fetch)] = anew
     result = {"event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
               "gap": f.gap[event], "length": f.length[event], "lane": lane, "other": other}
     if extra:

@@ -10,7 +10,7 @@ from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.steps import Steps
 from profiler.replay.segments import Segments
 from profiler.trace import names
-from profiler.trace.model import Flags, Ints, Kind
+from profiler.trace.model import NONE, Flags, Ints, Kind
 
 OVERHEAD_NS = 150_000  # a fetch that is never shorter than this has waited each time
 KNOWN = 0.01           # waits below this share of a step leave the loader's capacity unknown
@@ -58,15 +58,18 @@ class Loader:
         known = bool(waited >= KNOWN * (steps.end - steps.start)[steps.counted].sum()) and len(rows) > 1
         return cls(rows, start, end, own, workers, known, _arrivals(start, end, own))
 
-    def costs(self, rows: Ints, segment: Ints, segments: Segments) -> tuple[Ints, Ints]:
-        """Own cost of fetches, and how long after the batch before it each batch arrives."""
+    def costs(self, rows: Ints, segment: Ints, segments: Segments) -> tuple[Ints, Ints, Ints]:
+        """Own cost of fetches, how long after the batch before it each one arrives, and NONE.
+
+        Where the batch before it is not replayed, 0 and the time since the step began.
+        """
         if not len(rows):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return rows, rows, rows
         at = np.searchsorted(self.rows, rows)
         cost = np.where(self.waited[at], self.own, self.end[at] - self.start[at])
-        spacing = self.arrival[at] - self.arrival[np.maximum(at - 1, 0)]
-        spacing[0] = self.arrival[at[0]] - segments.start[segment[0]]
-        return cost, spacing
+        new = np.concatenate(([True], segment[1:] != segment[:-1])) & ~segments.follows[segment]
+        since = np.where(new, segments.start[segment], self.arrival[np.maximum(at - 1, 0)])
+        return cost, self.arrival[at] - since, np.where(new, 0, NONE)
 
 
 def _arrivals(start: Ints, end: Ints, own: int) -> Ints:

@@ -122,4 +122,4 @@ def submits(c: Columns) -> Flags:
 def activity(m: Model, c: Columns, rows: Flags) -> Flags:
     """Operations that submit one of these device rows."""
     device = m.events.device[c.event]
-    return submits(c) & (device >= 0) & rows[device]
+    return submits(c) & np.append(rows, False)[device]  # the last answers for NONE

@@ -72,7 +72,7 @@ class Pace:
 def paces(ends: Ends, segments: Segments) -> Pace:
     """Step times of a replay of the segments."""
     last = np.array(ends.last, np.int64)
-    follows = np.concatenate(([False], np.ones(len(segments) - 1, np.bool_)))
+    follows = segments.follows
     start, end = np.array(ends.start, np.int64), np.array(ends.end, np.int64)
     return _pace(start, end, last, follows, segments.counted)
 
@@ -80,11 +80,7 @@ def paces(ends: Ends, segments: Segments) -> Pace:
 def measured(steady: Steady, segments: Segments) -> Pace:
     """Step times of the same steps in the trace."""
     row = segments.step
-    follows = np.concatenate(([False], np.diff(row) == 1))
-    pace = _pace(segments.start, segments.end, steady.last[row], follows, segments.counted)
-    before = steady.last[np.maximum(row - 1, 0)]
-    has = segments.counted & (row > 0) & (before >= 0) & (steady.last[row] >= 0)
-    return Pace(pace.host, np.maximum(steady.last[row] - before, 0)[has], pace.pause)
+    return _pace(segments.start, segments.end, steady.last[row], segments.follows, segments.counted)
 
 
 def _pace(start: Ints, end: Ints, last: Ints, follows: Flags, counted: Flags) -> Pace:

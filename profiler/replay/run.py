@@ -24,7 +24,7 @@ class Op(IntEnum):
     EVENT = 4    # the host waits for activity `other`
     DEVICE = 5   # the host waits for all streams
     DRAIN = 6    # as DEVICE, and the call's own work comes after it
-    FETCH = 7    # the host waits for the next batch, which arrives `delay` after the one before it
+    FETCH = 7    # the host waits for a batch, `delay` after the last one or (other 0) the step's start
     START = 8    # a step's host window begins
     END = 9      # and ends
     SKIP = 10    # an activity that is left out in this scenario
@@ -70,7 +70,7 @@ def run(p: Program) -> Ends:
     begun: list[int] = [0] * p.depth  # as if an empty queue had taken that many before
     result = Ends([], [], [])
     add, submitted = ends.append, begun.append
-    t = called = due = queue = 0
+    t = called = due = queue = began = 0
     for kind, before, cost, delay, gap, length, lane, other in zip(
             p.kind, p.before, p.cost, p.delay, p.gap, p.length, p.lane, p.other):
         t += before
@@ -100,6 +100,7 @@ def run(p: Program) -> Ends:
             t = max(t, max(ready)) + cost
         elif kind == begin:
             result.start.append(t)
+            began = t
         elif kind == finish:
             result.end.append(t)
             result.last.append(max([ready[lane] for lane in p.main], default=NONE))
@@ -114,6 +115,6 @@ def run(p: Program) -> Ends:
             elif kind == device:
                 t = max(t, max(ready) + delay)
             elif kind == fetch:
-                due += delay
+                due = began + delay if other >= 0 else due + delay
                 t = max(t, due)
     return result

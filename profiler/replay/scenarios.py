@@ -92,7 +92,7 @@ def _without(m: Model, c: Columns, removed: Ints, calls: bool = True) -> Columns
     c = c.with_(before=c.between(m.host_time(removed)))
     if not calls:
         return c
-    launches = (c.kind == Op.LAUNCH) & (m.j.trace.device.kind[ev.device[c.event]] != Kind.MEMCPY)
+    launches = activity(m, c, m.j.trace.device.kind != Kind.MEMCPY) & (c.kind == Op.LAUNCH)
     gone = launches & (intervals.covered(removed, ev.start, ev.end) > 0)[c.event]
     return c.with_(cost=np.where(gone, 0, c.cost))
 

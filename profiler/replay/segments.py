@@ -13,6 +13,8 @@ from profiler.trace.model import NONE, Flags, Ints
 from profiler.trace.names import Call
 
 MOST = 16       # steps that are replayed at most
+BLOCK = 4       # steps that are drawn together
+WARM = 4        # times that a step is replayed at most before what is counted
 QUEUE = 1020    # activities that a device's launch queue holds, where blocked launches do not tell
 TOGETHER = 0.02  # share of a thread's calls that may run beside the chain's for it to be part of the chain
 USED = (Call.LAUNCH, Call.GRAPH, Call.MEMCPY, Call.MEMSET, Call.ALLOCATOR, Call.SYNC, Call.RECORD, Call.WAIT)
@@ -31,9 +33,15 @@ class Segments:
     def __len__(self) -> int:
         return len(self.step)
 
+    @property
+    def follows(self) -> Flags:
+        """Whether each step is replayed after the one that was before it in the trace."""
+        stop = np.concatenate(([NONE], self.stop[:-1]))
+        return self.start == stop
+
 
 def select(j: Joined, steps: Steps, calls: Ints, budget: int) -> Segments:
-    """All steps when there are few; else counted ones, drawn evenly, after some that fill the queue.
+    """All steps when there are few; else counted ones, drawn evenly.
 
     `calls` are rows of host calls of the chain. At least one step is drawn, however long.
     """
@@ -44,20 +52,29 @@ def select(j: Joined, steps: Steps, calls: Ints, budget: int) -> Segments:
     chosen = np.arange(len(steps))
     counted = steps.counted
     if counted.sum() > MOST or cost.sum() > budget:
-        drawn = _drawn(np.flatnonzero(steps.counted), cost, budget)
-        warm = min(int(np.ceil(QUEUE / max(cost[drawn].mean(), 1))), 4, int(budget // max(cost[drawn[0]], 1)))
-        chosen = np.concatenate((np.repeat(drawn[:1], warm), drawn))
-        counted = np.arange(len(chosen)) >= warm
+        chosen, counted = _drawn(np.flatnonzero(steps.counted), steps.follows(), cost, budget)
     return Segments(chosen, steps.start[chosen], steps.end[chosen], stop[chosen], counted)
 
 
-def _drawn(rows: Ints, cost: Ints, budget: int) -> Ints:
-    """As many of `rows`, evenly spread, as fit."""
-    for n in range(min(MOST, len(rows)), 1, -1):
-        drawn = rows[np.unique(np.round(np.linspace(0, len(rows) - 1, n)).astype(np.int64))]
-        if cost[drawn].sum() <= budget:
-            return drawn
-    return rows[len(rows) // 2:][:1]
+def _drawn(rows: Ints, follows: Flags, cost: Ints, budget: int) -> tuple[Ints, Flags]:
+    """Blocks of successive steps, evenly spread over `rows`, as many as fit; and which of them are counted.
+
+    Work and batches of one step reach into the next, so that each block begins with the step
+    before it, not counted; the first one several times, until the launch queue could be full.
+    """
+    for n in range(min(MOST, len(rows)), 0, -1):
+        blocks = -(-n // BLOCK)
+        first = np.round(np.linspace(0, len(rows) - n // blocks, blocks)).astype(np.int64)
+        at = np.unique(np.concatenate([np.arange(f, min(f + -(-n // blocks), len(rows))) for f in first]))
+        drawn = rows[at[:n]]
+        lead = np.concatenate(([True], np.diff(drawn) != 1)) & follows[drawn]
+        warm = min(int(np.ceil(QUEUE / max(cost[drawn].mean(), 1))), WARM)
+        times = np.where(lead, np.where(drawn == drawn[0], warm, 1), 0)
+        if cost[drawn].sum() + (times * cost[drawn - 1]).sum() <= budget or n == 1:
+            break
+    chosen = np.concatenate([np.append(np.full(k, row - 1), row) for row, k in zip(drawn, times)])
+    counted = np.concatenate([np.append(np.zeros(k, np.bool_), True) for k in times])
+    return chosen, counted
 
 
 def chain_calls(j: Joined, thread: int) -> tuple[Ints, list[int]]:

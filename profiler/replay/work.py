@@ -61,15 +61,16 @@ def find(m: Model) -> Work:
     named = intervals.union(host.start[rows], host.end[rows])
     fetching = intervals.union(m.loader.start, m.loader.end)
     steps = intervals.union(m.segments.start, m.segments.end)
-    copies = np.flatnonzero(ev.submits & (ev.host >= 0) & np.isin(m.j.copy[ev.device], (*H2D, *D2H)))
+    kind = np.append(m.j.copy, 0)[ev.device]  # the last answers for NONE
+    copies = np.flatnonzero(ev.submits & (ev.host >= 0) & np.isin(kind, (*H2D, *D2H)))
     start, end = copy_operators(m.j, ev.host[copies])
     inside = intervals.covered(named, ev.start, np.maximum(ev.end, ev.start + 1)) > 0
-    batch = np.isin(m.j.copy[ev.device[copies]], H2D) & ~inside[copies]
+    batch = np.isin(kind[copies], H2D) & ~inside[copies]
     sets = intervals.union(start[batch], end[batch])
     t0 = ev.start
     t1 = np.maximum(ev.end, ev.start + 1)
     of_batch = (intervals.covered(sets, t0, t1) == t1 - t0) & (ev.host >= 0)
-    of_batch |= ev.submits & (ev.host < 0) & np.isin(m.j.copy[ev.device], H2D)  # launched before
+    of_batch |= ev.submits & (ev.host < 0) & np.isin(kind, H2D)  # launched before
     ops = (host.kind == Kind.OPERATOR) | m.j.is_call
     return Work(launching, first, steps, fetching, named, intervals.union(host.start[ops], host.end[ops]),
                 intervals.union(start, end), sets, of_batch, inside)
