@@ -10,8 +10,8 @@ from enum import IntEnum
 import numpy as np
 
 from profiler.analysis.trace import dtypes
-from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.owners import nearest, take
+from profiler.analysis.trace.joined import Joined, take
+from profiler.analysis.trace.moments import climb
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Ints, Kind, Trace
 
@@ -103,7 +103,7 @@ def executions(j: Joined) -> Executions:
     trace, device = j.trace, j.trace.device
     rows = np.flatnonzero(j.communication).astype(np.int32)
     launch = j.launch[rows]
-    around = take(_caller(j), launch)
+    around = _callers(j, launch)
     told = _told(j, rows, around)
     launched = np.where(launch >= 0, trace.host.start[launch], device.start[rows]) if len(trace.host) \
         else device.start[rows]
@@ -125,10 +125,10 @@ def executions(j: Joined) -> Executions:
                       group.astype(np.int32), members.astype(np.int32), sequence)
 
 
-def _caller(j: Joined) -> Codes:
-    """For each host row the closest annotation or operator around it that is of a collective."""
+def _callers(j: Joined, launch: Codes) -> Codes:
+    """For each launch the closest annotation or operator around it that is of a collective."""
     of_one = j.host_names(lambda name: name.lower().startswith(("nccl:", "record_param_comms"))).astype(bool)
-    return nearest(j.parent, of_one & (j.trace.host.kind <= Kind.ANNOTATION))
+    return climb(j.parent, launch, of_one & (j.trace.host.kind <= Kind.ANNOTATION))
 
 
 def _first(rows: Codes, size: int) -> Codes:
@@ -143,7 +143,7 @@ def _told(j: Joined, rows: Codes, around: Codes) -> tuple[Ints, ...]:
     """kind, bytes, ranks, group, members, sequence of each communication kernel, from the closest source."""
     trace, table = j.trace, j.trace.collectives
     by_host = _first(table.host, len(trace.host))
-    above = take(nearest(j.parent, by_host >= 0), j.launch[rows])
+    above = climb(j.parent, j.launch[rows], by_host >= 0)
     sources = (_first(table.device, len(trace.device))[rows], take(by_host, above))
 
     def pick(column: Ints | Codes) -> Ints:
@@ -192,11 +192,12 @@ def _count(text: str) -> int:
 
 def _sizes_of_dims(trace: Trace, rows: Codes) -> Ints:
     """Bytes of the tensors that went into the calls `rows`, from their shapes; NONE where not told."""
-    found: dict[tuple[int, int], int] = {}
+    host, texts = trace.host, trace.names
     result = np.full(len(rows), NONE, np.int64)
-    for at in np.flatnonzero(rows >= 0).tolist():
-        key = (int(trace.host.dims[rows[at]]), int(trace.host.types[rows[at]]))
-        if key not in found:
-            found[key] = dtypes.bytes_of(trace.names[key[0]], trace.names[key[1]]) if min(key) >= 0 else NONE
-        result[at] = found[key]
+    at = np.flatnonzero(rows >= 0)
+    codes = np.stack((host.dims[rows[at]], host.types[rows[at]]), 1)
+    pairs, part = np.unique(codes, axis=0, return_inverse=True)
+    sizes = [dtypes.bytes_of(texts[dims], texts[types]) if min(dims, types) >= 0 else NONE
+             for dims, types in pairs.tolist()]
+    result[at] = np.array(sizes, np.int64)[part.reshape(-1)]
     return result

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace.communication import within
-from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.moments import innermost
-from profiler.analysis.trace.owners import Owners, take
+from profiler.analysis.trace.owners import Owners
 from profiler.trace.model import NONE, Flags, Ints
 from profiler.trace.names import Call
 
@@ -77,7 +77,7 @@ def timelines(j: Joined) -> tuple[Timeline, ...]:
     """One per device that the trace has allocator events of, accelerators first."""
     table = j.trace.memory
     found = []
-    for kind, device in sorted(set(zip(table.device_type.tolist(), table.device.tolist(), strict=True))):
+    for kind, device in np.unique(np.stack((table.device_type, table.device), 1), axis=0).tolist():
         rows = np.flatnonzero((table.device_type == kind) & (table.device == device))
         total = table.allocated[rows]
         known = bool((total >= 0).all() and (total > 0).any())

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.memory import Timeline
-from profiler.analysis.trace.moments import innermost
-from profiler.analysis.trace.owners import MODULE, Owners, nearest, outermost, take
+from profiler.analysis.trace.moments import climb, highest, innermost
+from profiler.analysis.trace.owners import MODULE, Owners
 from profiler.analysis.trace.steps import Steps
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
@@ -90,20 +90,20 @@ def _lives(address: Ints, size: Ints) -> Ints:
 
 def _categories(j: Joined, owners: Owners, steps: Steps, rows: Ints, freed: Ints, around: Codes) -> list[str]:
     """What each allocation is for."""
-    table, host, parent = j.trace.memory, j.trace.host, j.parent
-    operator = host.kind == Kind.OPERATOR
-    autograd = operator & j.host_names(names.is_autograd).astype(bool)
-    backward = outermost(parent, autograd)
-    node = take(backward, around)
-    optimizer = take(nearest(parent, (host.kind == Kind.ANNOTATION)
-                             & j.host_names(names.is_optimizer).astype(bool)), around)
+    table, host, up = j.trace.memory, j.trace.host, owners.enclosing
+    autograd = (host.kind == Kind.OPERATOR) & j.host_names(names.is_autograd).astype(bool)
+    node = highest(up, take(owners.operator, around), autograd)
+    optimizer = climb(j.parent, around, (host.kind == Kind.ANNOTATION)
+                      & j.host_names(names.is_optimizer).astype(bool))
     freed_around = np.full(len(rows), NONE, np.int32)
     has = freed >= 0
     freed_around[has] = innermost(j, table.thread[freed[has]], table.time[freed[has]])
-    by_backward = take(backward, freed_around) >= 0 if autograd.any() else has & (around >= 0)
+    by_backward = has & (freed_around >= 0 if not autograd.any() else
+                         climb(up, take(owners.operator, freed_around), autograd) >= 0)
+    by_backward &= (around >= 0)
     gone = np.where(has, table.time[np.maximum(freed, 0)], np.iinfo(np.int64).max)
     top = take(owners.top, around)
-    ends = _backward_ends(j, steps)
+    ends = _backward_ends(j, steps, autograd)
     step = steps.at(table.time[rows])
     backward_end = np.where(step >= 0, ends[step], ends[-1])
     copied = _copying(j, owners)
@@ -122,10 +122,10 @@ def _categories(j: Joined, owners: Owners, steps: Steps, rows: Ints, freed: Ints
     return kind.tolist()
 
 
-def _backward_ends(j: Joined, steps: Steps) -> Ints:
+def _backward_ends(j: Joined, steps: Steps, autograd: Flags) -> Ints:
     """End of the last autograd node of each step, and of the whole trace as the last entry."""
     host = j.trace.host
-    rows = np.flatnonzero((host.kind == Kind.OPERATOR) & j.host_names(names.is_autograd).astype(bool))
+    rows = np.flatnonzero(autograd)
     ends = np.full(len(steps) + 1, np.iinfo(np.int64).max)
     step = steps.at(host.start[rows])
     for k in np.unique(step[step >= 0]).tolist():

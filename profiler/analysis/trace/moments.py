@@ -1,11 +1,11 @@
-"""What a host thread was in at an instant."""
+"""What a host thread was in at an instant, and what stands above a few rows of it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from profiler.analysis.trace.joined import Joined
-from profiler.trace.model import NONE, Codes, Ints
+from profiler.analysis.trace.joined import Joined, take
+from profiler.trace.model import NONE, Codes, Flags, Ints
 
 
 def innermost(j: Joined, thread: Codes, time: Ints) -> Codes:
@@ -31,3 +31,27 @@ def innermost(j: Joined, thread: Codes, time: Ints) -> Codes:
         found[beyond] = j.parent[found[beyond]]
         beyond = beyond[found[beyond] >= 0]
     return found
+
+
+def climb(up: Codes, rows: Codes, wanted: Flags) -> Codes:
+    """For each of `rows` the closest of itself and those above it along `up` that is wanted; else NONE.
+
+    For some rows; `owners.nearest` answers for all of them.
+    """
+    found = rows.copy()
+    open_rows = np.flatnonzero(found >= 0)
+    while len(open_rows):
+        open_rows = open_rows[~wanted[found[open_rows]]]
+        found[open_rows] = up[found[open_rows]]
+        open_rows = open_rows[found[open_rows] >= 0]
+    return found
+
+
+def highest(up: Codes, rows: Codes, wanted: Flags) -> Codes:
+    """For each of `rows` the farthest of itself and those above it along `up` that is wanted; else NONE."""
+    found = climb(up, rows, wanted)
+    while True:
+        above = climb(up, take(up, found), wanted)
+        if (above < 0).all():
+            return found
+        found = np.where(above >= 0, above, found)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import dtypes, flops, occupancy, tensor_cores
-from profiler.analysis.trace.owners import Owners, above, nearest, take
+from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.moments import climb
+from profiler.analysis.trace.owners import Owners
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
@@ -45,12 +47,12 @@ def counted(owners: Owners) -> Counted:
     found = _works(owners, np.flatnonzero(asks))
     known = np.zeros(len(host), np.bool_)
     known[list(found)] = True
-    over = above(j.parent, known)[np.flatnonzero(known)]
+    over = climb(owners.enclosing, owners.enclosing[known], known)
     leaf = known.copy()
     leaf[over[over >= 0]] = False
     rows = np.flatnonzero(leaf).astype(np.int32)
     works = [found[row] for row in rows.tolist()]
-    owner = take(nearest(j.parent, leaf), j.launch)
+    owner = climb(owners.enclosing, take(owners.operator, j.launch), leaf)
     kernels = np.flatnonzero((owner >= 0) & j.compute)
     took = trace.device.end - trace.device.start
     time = np.bincount(owner[kernels], took[kernels], len(host)).astype(np.int64)[rows]
@@ -60,7 +62,7 @@ def counted(owners: Owners) -> Counted:
     # AMD's matrix cores take fp32 as it is.
     if not occupancy.is_amd(occupancy.properties(trace, j.main_device)):
         matrix[owner[kernels[tensor_cores.used(owners)[kernels]]]] = True
-    again = _again(owners)[rows]
+    again = _again(owners, rows)
     model = np.array([work.model for work in works], np.int64)
     all_time = int(took[j.compute].sum())
     return Counted(rows, np.where(again, 0, model), np.array([work.executed for work in works], np.int64),
@@ -121,32 +123,33 @@ def _parts(owners: Owners) -> dict[int, int]:
     return dict(zip(rows.tolist(), count.tolist(), strict=True))
 
 
-def _again(owners: Owners) -> Flags:
+def _again(owners: Owners, rows: Codes) -> Flags:
     """Operators that ran forward inside a backward node: with gradients on, as only forward is.
 
     Such an operator, or one around it below the node, has a sequence number of its own.
     """
-    j, host = owners.joined, owners.trace.host
-    node = (host.kind == Kind.OPERATOR) & (j.host_names(names.is_autograd).astype(bool) | owners.backward)
+    host, up = owners.trace.host, owners.enclosing
+    node = (host.kind == Kind.OPERATOR) & owners.joined.host_names(names.is_autograd).astype(bool)
+    node |= owners.backward
     forward = (host.kind == Kind.OPERATOR) & ~node & (host.sequence >= 0) & (host.forward_thread <= 0)
-    inside = above(j.parent, node) >= 0
-    return nearest(j.parent, forward & inside) >= 0
+    return climb(up, take(up, climb(up, rows, forward)), node) >= 0
 
 
 def _silent(owners: Owners, asks: Flags, known: Flags) -> int:
     """Operators that ask for work which neither they, nor any around or inside them, tell."""
-    parent = owners.joined.parent
+    up = owners.enclosing
     told = np.zeros(len(known), np.bool_)
-    rows = np.flatnonzero(known)
-    for row in _upwards(parent, rows):
-        told[row] = True
-    alone = asks & ~told & (nearest(parent, known) < 0)
-    return int((alone & (above(parent, alone) < 0)).sum())
+    for level in _upwards(up, np.flatnonzero(known)):
+        told[level] = True
+    rows = np.flatnonzero(asks & ~told).astype(np.int32)
+    alone = np.zeros(len(known), np.bool_)
+    alone[rows[climb(up, rows, known) < 0]] = True
+    return int((climb(up, up[alone], alone) < 0).sum())
 
 
-def _upwards(parent: Codes, rows: Ints) -> Iterator[Ints]:
+def _upwards(up: Codes, rows: Ints) -> Iterator[Ints]:
     """Rows, then what is around them, level by level."""
     while len(rows):
         yield rows
-        rows = np.unique(parent[rows])
+        rows = np.unique(up[rows])
         rows = rows[rows >= 0]
