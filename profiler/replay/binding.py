@@ -42,6 +42,14 @@ class Lanes:
         return cls(lane, [(int(d), int(s)) for d, s in keys], device.start[rows].tolist(),
                    device.end[rows].tolist(), (other == 0).tolist())
 
+    @property
+    def devices(self) -> dict[int, list[int]]:
+        """Lanes of each device, in order of its first."""
+        result: dict[int, list[int]] = {}
+        for lane, (device, _) in enumerate(self.keys):
+            result.setdefault(device, []).append(lane)
+        return result
+
     def number(self, device: int, stream: int) -> int:
         """Lane of a stream; NONE when it holds no activity. Device NONE: any device's."""
         for lane, (d, s) in enumerate(self.keys):
@@ -132,7 +140,7 @@ def bind(j: Joined, events: Events, lanes: Lanes) -> Bound:
         elif kind == Op.EVENT:  # a copy that blocks: for itself
             bound.other[i], bound.until[i] = act - 1, lanes.end[act - 1]
         elif kind == Op.DRAIN:
-            bound.until[i] = max((e[-1] for e in walk.ends if e), default=NONE)
+            _device(walk, bound, i, None, end[i])
     return bound
 
 
@@ -208,8 +216,25 @@ def _sync(walk: _Walk, bound: Bound, i: int, correlation: int, name: str, start:
         until, lane = max(possible)
         bound.kind[i], bound.lane[i], bound.until[i] = int(Op.STREAM), lane, until
         return None
-    bound.kind[i] = int(Op.DEVICE) if tails else int(Op.HOST)
-    bound.until[i] = max((t for t, _ in tails if t <= end), default=NONE)
+    bound.kind[i] = int(Op.DEVICE)
+    return _device(walk, bound, i, row, end)
+
+
+def _device(walk: _Walk, bound: Bound, i: int, row: tuple[int, int, int, int] | None, end: int) -> None:
+    """A call that waits for a device: the one that its row names, else the one that was done last before.
+
+    None when work of every device went on beyond the end of the call.
+    """
+    best: tuple[int, int] | None = None
+    for number, (device, lanes) in enumerate(walk.lanes.devices.items()):
+        if row and row[0] not in (device, NONE):
+            continue
+        tails = [walk.ends[k][-1] for k in lanes if walk.ends[k]]
+        if tails and max(tails) <= end and (best is None or max(tails) > best[0]):
+            best = (max(tails), number)
+    if best is None:
+        return _drop(bound, i)
+    bound.until[i], bound.lane[i] = best
     return None
 
 

@@ -16,7 +16,7 @@ from profiler.replay.fit import Fit
 from profiler.replay.loader import Loader
 from profiler.replay.run import Op, Program
 from profiler.replay.segments import Segments
-from profiler.trace.model import Ints
+from profiler.trace.model import NONE, Ints
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,9 @@ def columns(m: Model, f: Fit) -> Columns:
 
 def program(m: Model, c: Columns, depth: int) -> Program:
     """As lists, for the loop."""
-    main = [k for k, (device, _) in enumerate(m.lanes.keys) if device == m.j.main_device]
-    lanes = max(len(m.lanes.keys), int(c.lane.max(initial=-1)) + 1)
+    devices = [list(lanes) for lanes in m.lanes.devices.values()]
+    main = list(m.lanes.devices).index(m.j.main_device) if m.j.main_device in m.lanes.devices else NONE
+    if devices:  # streams that a scenario adds
+        devices[main].append(len(m.lanes.keys))
     return Program(c.kind.tolist(), c.before.tolist(), c.cost.tolist(), c.delay.tolist(), c.gap.tolist(),
-                   c.length.tolist(), c.lane.tolist(), c.other.tolist(), lanes, main, depth)
+                   c.length.tolist(), c.lane.tolist(), c.other.tolist(), devices, main, depth)

@@ -20,7 +20,9 @@ from profiler.trace.names import Call
 
 # Bounds of definitions, section 4: medians, or ns.
 LATENCIES, GAPS, GAP_NS, TAIL_NS, CALLS, CALL_NS = 2, 3, 5_000, 100_000, 6, 30_000
-BLOCKED = 5       # long launch calls from which the queue's depth can be told
+BLOCKED = 5       # long launch calls from which the queue's depth can be told, if most are nearly ALIKE
+HELD = 200        # of which as many are looked at
+ALIKE = 0.05
 SMALLEST = 5      # gaps that tell how small a gap can be
 ROUNDS = 3        # of fitting: which term binds depends on the medians, and they on that
 _WAITS = (int(Op.STREAM), int(Op.EVENT), int(Op.DEVICE))
@@ -45,42 +47,82 @@ def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, bounded: bool) ->
     kind = np.array(bound.kind, np.int64)
     cost, delay, gap, length = (np.zeros(n, np.int64) for _ in range(4))
     cost[:] = events.end - events.start
-    submits = np.flatnonzero(events.submits)
-    launches = kind == Op.LAUNCH
-    limit = _limit(cost[launches & (events.host >= 0) & (cost > 0)])
-    begun = np.array(lanes.start, np.int64)
-    depth, blocked = _depth(events.end[launches], cost[launches], begun[kind[submits] == Op.LAUNCH], limit)
-    freed = np.zeros(n, np.int64)
-    queue = begun[kind[submits] == Op.LAUNCH]
-    at = np.flatnonzero(launches)
-    freed[at[depth:]] = queue[:-depth] if len(queue) > depth else 0
-    late = launches & (freed > events.start)
-    cost[late] = np.maximum(events.end - np.maximum(events.start, freed), 0)[late]
-    called = np.maximum(events.start, freed)
+    launches = np.flatnonzero(kind == Op.LAUNCH)
+    limit = _limits(j, events, launches, cost[launches])
+    depth, blocked, freed = _queue(events, lanes, launches, cost[launches] > limit)
+    called = events.start.copy()
+    called[launches] = np.maximum(called[launches], freed)
+    cost[launches] = np.maximum(events.end - called, 0)[launches]
     if bounded:
         cost[launches] = np.minimum(cost[launches], limit)
+    submits = np.flatnonzero(events.submits)
+    middle = _Middle(j.trace.resolution_ns)
     if len(submits):
         group = _groups(j, events, submits)
-        delay[submits], gap[submits] = _activities(events, bound, lanes, submits, called, group, bounded)
-        length[submits] = np.array(lanes.end) - begun
-    _waits(j, events, bound, kind, cost, delay, limit, bounded)
+        found = _activities(events, bound, lanes, called[submits], group, middle, bounded)
+        delay[submits], gap[submits] = found
+        length[submits] = np.array(lanes.end) - np.array(lanes.start)
+    usual = cost[launches][(cost[launches] > 0) & (cost[launches] <= limit)]
+    _waits(j, events, bound, kind, cost, delay, middle(usual), middle, bounded)
     _drains(j, events, bound, kind, cost)
     return Fit(kind, cost, delay, gap, length, depth, blocked)
 
 
-def _limit(costs: Ints) -> int:
-    return max(round(CALLS * float(np.median(costs))), CALL_NS) if len(costs) else CALL_NS
+class _Middle:
+    """The middle of many measured values, whole ns; 0 of none.
+
+    The median; in a file of coarse times the mean of what is near it: rounding has no bias in
+    the mean, and moves the median by up to half a unit.
+    """
+
+    def __init__(self, resolution: int) -> None:
+        self.near = resolution if resolution > 1 else 0
+
+    def __call__(self, values: Ints) -> int:
+        if not len(values):
+            return 0
+        middle = float(np.median(values))
+        if self.near:
+            middle = float(values[np.abs(values - middle) <= max(self.near, middle / 2)].mean())
+        return round(middle)
 
 
-def _depth(end: Ints, cost: Ints, begun: Ints, limit: int) -> tuple[int, bool]:
-    """How many activities had been submitted and not begun when blocked launch calls came free."""
-    long = np.flatnonzero(cost > limit)
-    pending = np.array([int((begun[:i] > end[i]).sum()) for i in long[-200:].tolist()], np.int64)
-    pending = pending[pending > QUEUE // 8]
-    if len(pending) < BLOCKED:
-        return QUEUE, False
-    low, middle, high = np.percentile(pending, [25, 50, 75])
-    return (round(middle), True) if high - low <= 0.05 * middle else (QUEUE, False)
+def _limits(j: Joined, events: Events, launches: Ints, cost: Ints) -> Ints:
+    """Longest that each launch call may take by itself, from the median of calls of its kind."""
+    host = events.host[launches]
+    call = np.where(host >= 0, j.call[host], NONE) if len(j.call) else host
+    limit = np.full(len(launches), CALL_NS)
+    for one in np.unique(call).tolist():
+        own = cost[(call == one) & (cost > 0)]
+        if len(own):
+            limit[call == one] = max(round(CALLS * float(np.median(own))), CALL_NS)
+    return limit
+
+
+def _queue(events: Events, lanes: Lanes, launches: Ints, long: Flags) -> tuple[int, bool, Ints]:
+    """Depth of a device's launch queue, whether the trace shows it, and when each call found room in it.
+
+    The depth is the number of activities that had been submitted and not begun when blocked
+    calls came free.
+    """
+    act = np.searchsorted(np.flatnonzero(events.submits), launches)
+    begun, lane = np.array(lanes.start, np.int64)[act], lanes.lane[act]
+    end = events.end[launches]
+    depth, blocked, rows = QUEUE, False, []
+    for own in lanes.devices.values():
+        mine = np.flatnonzero(np.isin(lane, own))
+        rows.append(mine)
+        held = np.flatnonzero(long[mine])[-HELD:]
+        pending = np.array([int((begun[mine[:i]] > end[mine[i]]).sum()) for i in held.tolist()], np.int64)
+        pending = pending[pending > QUEUE // 8]
+        if len(pending) >= BLOCKED:
+            low, middle, high = np.percentile(pending, [25, 50, 75])
+            if high - low <= ALIKE * middle:
+                depth, blocked = round(float(middle)), True
+    freed = np.zeros(len(launches), np.int64)
+    for mine in rows:
+        freed[mine[depth:]] = begun[mine[:-depth]] if len(mine) > depth else 0
+    return depth, blocked, freed
 
 
 def _groups(j: Joined, events: Events, submits: Ints) -> Ints:
@@ -110,23 +152,24 @@ def _ready(events: Events, bound: Bound, lanes: Lanes) -> tuple[Ints, Flags]:
     return np.array(result, np.int64), np.array(after, np.bool_)
 
 
-def _activities(events: Events, bound: Bound, lanes: Lanes, submits: Ints, called: Ints, group: Ints,
+def _activities(events: Events, bound: Bound, lanes: Lanes, called: Ints, group: Ints, middle: _Middle,
                 bounded: bool) -> tuple[Ints, Ints]:
     """Latency and gap of every activity."""
+    submits = np.flatnonzero(events.submits)
     ready, waited = _ready(events, bound, lanes)
     begun = np.array(lanes.start, np.int64)
-    latency, gap = begun - called[submits], begun - ready
+    latency, gap = begun - called, begun - ready
     first = (events.kind[submits] == Op.LAUNCH) & (events.host[submits] >= 0)
     usual = first & ~waited & (latency >= 0)
-    host_bound = usual & (ready < called[submits])
-    low = _medians(latency, group, host_bound, usual)
+    host_bound = usual & (ready < called)
+    low = _medians(latency, group, host_bound, usual, middle)
     between = 0
     for _ in range(ROUNDS):
-        queued = (ready != NONE) & (gap >= 0) & (called[submits] + low < ready) & ~waited
-        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited)
-        host_bound = usual & (called[submits] + low >= ready + between)
-        low = _medians(latency, group, host_bound, usual)
-    by_host = ((called[submits] + low >= ready + between) & first) | (ready == NONE)
+        queued = (ready != NONE) & (gap >= 0) & (called + low < ready) & ~waited
+        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited, middle)
+        host_bound = usual & (called + low >= ready + between)
+        low = _medians(latency, group, host_bound, usual, middle)
+    by_host = ((called + low >= ready + between) & first) | (ready == NONE)
     delay = np.where(by_host, latency, np.minimum(low, latency))
     delay[events.kind[submits] == Op.FOLLOW] = 0
     rest = np.where(by_host, np.minimum(between, gap), gap)
@@ -137,27 +180,24 @@ def _activities(events: Events, bound: Bound, lanes: Lanes, submits: Ints, calle
     return delay, rest
 
 
-def _between(gap: Ints, queued: Flags, usual: Flags) -> int:
-    """Median gap between queued activities; where none was queued, of the smallest gaps: none is smaller."""
-    if queued.any():
-        return round(float(np.median(gap[queued])))
-    return round(float(np.median(np.sort(gap[usual])[:SMALLEST]))) if usual.any() else 0
+def _between(gap: Ints, queued: Flags, usual: Flags, middle: _Middle) -> int:
+    """Middle gap of queued activities; where none was queued, of the smallest gaps: none is smaller."""
+    return middle(gap[queued] if queued.any() else np.sort(gap[usual])[:SMALLEST])
 
 
-def _medians(values: Ints, group: Ints, wanted: Flags, otherwise: Flags) -> Ints:
-    """Median of the wanted values of its group, for every row; of all groups where a group has none."""
-    whole = values[wanted] if wanted.any() else values[otherwise]
-    result = np.full(len(values), round(float(np.median(whole))) if len(whole) else 0)
+def _medians(values: Ints, group: Ints, wanted: Flags, otherwise: Flags, middle: _Middle) -> Ints:
+    """Middle of the wanted values of its group, for every row; of all groups where a group has none."""
+    result = np.full(len(values), middle(values[wanted] if wanted.any() else values[otherwise]))
     for one in np.unique(group).tolist():
         own = values[wanted & (group == one)]
         if len(own):
-            result[group == one] = round(float(np.median(own)))
+            result[group == one] = middle(own)
     return result
 
 
-def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, delay: Ints, limit: int,
-           bounded: bool) -> None:
-    """Own cost and tail of every call that the host waited in."""
+def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, delay: Ints, launch: int,
+           middle: _Middle, bounded: bool) -> None:
+    """Own cost and tail of every call that the host waited in; one that always waits costs a launch."""
     rows = np.flatnonzero(np.isin(kind, _WAITS))
     if not len(rows):
         return
@@ -166,15 +206,14 @@ def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, dela
     name = j.trace.host.name[events.host[rows]]
     waited = until > start
     tail = end - until
-    launch = cost[(kind == Op.LAUNCH) & (cost > 0) & (cost <= limit)]
-    own = np.full(len(rows), round(float(np.median(launch))) if len(launch) else 0)
+    own = np.full(len(rows), launch)
     usual = np.zeros(len(rows), np.int64)
     for one in np.unique(name).tolist():
         same = name == one
         if (same & ~waited).any():
-            own[same] = round(float(np.median((end - start)[same & ~waited])))
+            own[same] = middle((end - start)[same & ~waited])
         if (same & waited).any():
-            usual[same] = round(float(np.median(tail[same & waited])))
+            usual[same] = middle(tail[same & waited])
     cost[rows] = np.where(waited, np.minimum(own, end - start), end - start)
     delay[rows] = np.where(waited, tail, np.minimum(usual, tail))
     if bounded:

@@ -22,7 +22,7 @@ class Op(IntEnum):
     WAIT = 2     # the stream `lane` waits for activity `other`, or for the stream -2 - `other`
     STREAM = 3   # the host waits for the stream `lane`
     EVENT = 4    # the host waits for activity `other`
-    DEVICE = 5   # the host waits for all streams
+    DEVICE = 5   # the host waits for all streams of the device `lane`
     DRAIN = 6    # as DEVICE, and the call's own work comes after it
     FETCH = 7    # the host waits for a batch, `delay` after the last one or (other 0) the step's start
     START = 8    # a step's host window begins
@@ -44,9 +44,9 @@ class Program:
     length: list[int]   # activities: how long they run
     lane: list[int]     # stream, numbered from 0
     other: list[int]    # activity (numbered in order of submission) or stream that is waited for
-    lanes: int
-    main: list[int]     # lanes of the device that steps are measured on
-    depth: int          # activities that may be submitted and not yet begun
+    devices: list[list[int]]  # lanes of each device; DEVICE and DRAIN name theirs in `lane`
+    main: int           # device that steps are measured on; NONE without any
+    depth: int          # activities of one device that may be submitted and not yet begun
 
 
 @dataclass(frozen=True)
@@ -65,23 +65,26 @@ _CODES = tuple(op.value for op in (Op.LAUNCH, Op.FOLLOW, Op.WAIT, Op.SKIP, Op.DR
 def run(p: Program) -> Ends:
     """Times of every step."""
     launch, follow, wait, skip, drain, beside, begin, finish, stream, event, device, fetch = _CODES
-    ready = [0] * max(p.lanes, 1)
+    numbered = sorted((lane, number) for number, lanes in enumerate(p.devices) for lane in lanes)
+    begun = [[0] * p.depth for _ in p.devices]  # as if empty queues had taken that many before
+    queues = [begun[number] for _, number in numbered]
+    ready = [0] * len(numbered)
+    main = p.devices[p.main] if p.main != NONE else []
     ends: list[int] = []
-    begun: list[int] = [0] * p.depth  # as if an empty queue had taken that many before
     result = Ends([], [], [])
-    add, submitted = ends.append, begun.append
-    t = called = due = queue = began = 0
+    add = ends.append
+    t = called = due = began = 0
+    depth = -p.depth
     for kind, before, cost, delay, gap, length, lane, other in zip(
             p.kind, p.before, p.cost, p.delay, p.gap, p.length, p.lane, p.other):
         t += before
         if kind == launch:
-            freed = begun[queue]
-            queue += 1
-            if freed > t:
-                t = freed
+            queue = queues[lane]
+            if queue[depth] > t:
+                t = queue[depth]
             called = t
             s = max(ready[lane] + gap, t + delay)
-            submitted(s)
+            queue.append(s)
             s += length
             ready[lane] = s
             add(s)
@@ -97,13 +100,13 @@ def run(p: Program) -> Ends:
             add(ready[lane])
             t += cost
         elif kind == drain:
-            t = max(t, max(ready)) + cost
+            t = max(t, max([ready[k] for k in p.devices[lane]])) + cost
         elif kind == begin:
             result.start.append(t)
             began = t
         elif kind == finish:
             result.end.append(t)
-            result.last.append(max([ready[lane] for lane in p.main], default=NONE))
+            result.last.append(max([ready[lane] for lane in main], default=NONE))
         elif kind == beside:
             ready[lane] = max(ready[lane], t + delay) + length
         else:
@@ -113,7 +116,7 @@ def run(p: Program) -> Ends:
             elif kind == event:
                 t = max(t, ends[other] + delay)
             elif kind == device:
-                t = max(t, max(ready) + delay)
+                t = max(t, max([ready[k] for k in p.devices[lane]]) + delay)
             elif kind == fetch:
                 due = began + delay if other >= 0 else due + delay
                 t = max(t, due)
