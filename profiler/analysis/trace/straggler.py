@@ -64,7 +64,7 @@ def straggler(ranks: Ranks, step_ns: int | None) -> Straggler:
     first, second = int(order[0]), int(order[1])
     margin = float(mean[first] - mean[second])
     share = margin / step_ns if step_ns else None
-    often = float((cost.argmax(axis=1) == first).mean())
+    often = float(((cost[:, first] > 0) & (cost[:, first] == cost.max(axis=1))).mean())
     times = waiting[first].last / len(steps)
     reason = _doubt(ranks, first, margin, share, often, times)
     named = None if reason else names[first]

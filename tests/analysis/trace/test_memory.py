@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from profiler.analysis.trace import steps
 from profiler.analysis.trace.joined import Joined
@@ -190,6 +193,36 @@ def test_what_an_instant_lies_in() -> None:
     found = innermost(j, np.array([lanes[t] for t, _ in asked], np.int32), np.array([t for _, t in asked]))
     said = [names[row] if row >= 0 else None for row in found]
     assert said == ["outer", "inner", "inner", "outer", "outer", "next", None, "other", None]
+
+
+def nested(random: Random, t0: int, t1: int, depth: int) -> list[tuple[int, int]]:
+    """Events inside [t0, t1), which may touch and never cross."""
+    found, t = [], t0
+    while t < t1:
+        start = random.randint(t, t1 - 1)
+        end = random.randint(start + 1, t1)
+        found.append((start, end))
+        if depth:
+            found += nested(random, start, end, depth - 1)
+        t = end + random.randint(0, 5)
+    return found
+
+
+@given(st.randoms())
+@settings(max_examples=30, deadline=None)
+def test_an_instant_lies_in_the_shortest_event_around_it(random: Random) -> None:
+    events = nested(random, 0, 60, 2)
+    timeline = Timeline()
+    for start, end in events:
+        timeline.op("aten::relu", start, end)
+    timeline.op("aten::relu", 0, 61)
+    j = Joined(timeline.trace())
+    time = np.arange(70)
+    found = innermost(j, np.zeros(len(time), np.int32), time)
+    for t, row in zip(time.tolist(), found.tolist(), strict=True):
+        around = [end - start for start, end in [*events, (0, 61)] if start <= t < end]
+        assert (min(around) if around else None) == \
+            (int(j.trace.host.end[row] - j.trace.host.start[row]) if row >= 0 else None)
 
 
 @needs_reference

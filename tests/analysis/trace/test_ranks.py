@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from profiler.analysis.trace import steady, steps
 from profiler.analysis.trace.communication import shared
@@ -85,6 +89,42 @@ def test_a_clock_that_is_plainly_off_is_told() -> None:
     found = together(job([[10_000], [15_000]], clocks=[0, 5_000_000]))
     assert found.basis == DURATIONS and not found.clocks[1].agrees
     assert any("rank 1 is 5.000 ms off" in note for note in found.notes)
+
+
+def test_bases_that_differ_are_taken_into_account() -> None:
+    """The same moments, told from another zero."""
+    first, second = job([[10_000, 12_000], [15_000, 9_000]])
+    later = replace(second, base_ns=second.base_ns - 11_560_000_000, host=moved(second.host, 11_560_000_000),
+                    device=moved(second.device, 11_560_000_000))
+    found = together([first, later])
+    assert (found.basis, found.clocks[1].offset) == (CLOCKS, 0)
+    assert found.wait.tolist() == together([first, second]).wait.tolist()
+
+
+def moved(table: Any, by: int) -> Any:
+    return replace(table, start=table.start + by, end=table.end + by)
+
+
+def test_without_a_stated_base_waiting_is_read_off_durations() -> None:
+    first, second = job([[10_000, 12_000], [15_000, 9_000]])
+    found = together([first, replace(second, absolute=False, base_ns=0)])
+    assert found.basis == DURATIONS and found.wait.tolist() == [[5000, 0], [0, 3000]]
+    assert any("time base" in note for note in found.notes)
+
+
+@given(st.lists(st.lists(st.integers(2000, 60_000), min_size=3, max_size=3), min_size=2, max_size=5),
+       st.randoms())
+@settings(max_examples=25, deadline=None)
+def test_the_order_of_ranks_changes_nothing(arrivals: list[list[int]], random: Random) -> None:
+    all_of_them = job(arrivals)
+    order = list(range(len(arrivals)))
+    random.shuffle(order)
+    one, other = together(all_of_them), together([all_of_them[r] for r in order])
+    assert one.wait[:, order].tolist() == other.wait.tolist()
+    assert (one.wait >= 0).all() and (one.wait <= one.matched.end - one.matched.start).all()
+    assert (one.wait.min(axis=1) == 0).all()
+    who, again = straggler(one, STEP), straggler(other, STEP)
+    assert (who.name, who.margin_ns) == (again.name, again.margin_ns)
 
 
 def test_clocks_that_agree_are_said_to() -> None:
