@@ -5,14 +5,12 @@ from __future__ import annotations
 from profiler.analysis.trace import classes, intervals
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.labels import Track, track
-from profiler.trace import names
 from profiler.trace.model import Kind
 
 
 def doings(j: Joined) -> Track:
     """Waiting for the loader, else operators on any thread of the process, else UNKNOWN: the host's."""
     host = j.trace.host
-    fetch = j.host_names(names.is_loader).astype(bool) & ~j.is_call & (host.kind != Kind.PYTHON)
     work = host.kind == Kind.OPERATOR
-    return track([(intervals.union(host.start[fetch], host.end[fetch]), classes.INPUT_WAIT),
+    return track([(intervals.union(host.start[j.fetch], host.end[j.fetch]), classes.INPUT_WAIT),
                   (intervals.union(host.start[work], host.end[work]), classes.COMPUTE)])

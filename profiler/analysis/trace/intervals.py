@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from profiler.trace.model import Ints
@@ -20,6 +22,13 @@ def union(start: Ints, end: Ints) -> Ints:
     first = np.concatenate(([True], start[1:] > reach[:-1]))
     last = np.concatenate((first[1:], [True]))
     return np.stack((start[first], reach[last]), axis=1)
+
+
+def edges(times: Sequence[Ints]) -> Ints:
+    """Every time in these arrays once, rising."""
+    # Runs that are sorted already merge in linear time; a hash of as many would not.
+    every = np.sort(np.concatenate([np.zeros(0, np.int64), *(t.ravel() for t in times)]), kind="stable")
+    return every[np.concatenate(([True], every[1:] != every[:-1]))[: len(every)]]
 
 
 def either(one: Ints, two: Ints) -> Ints:

@@ -74,6 +74,17 @@ class Joined:
         return (kind == Kind.RUNTIME) | (kind == Kind.DRIVER)
 
     @cached_property
+    def fetch(self) -> Flags:
+        """Host rows that are fetches from the loader, as torch marks them."""
+        named = self.host_names(names.is_loader).astype(bool)
+        return named & ~self.is_call & (self.trace.host.kind != Kind.PYTHON)
+
+    @cached_property
+    def backward(self) -> Flags:
+        """Host rows that are nodes of a backward graph, or the engine's frames around them."""
+        return (self.trace.host.kind == Kind.OPERATOR) & self.host_names(names.is_autograd).astype(bool)
+
+    @cached_property
     def kernel_launch(self) -> Flags:
         """Host rows that launch kernels or graphs: outermost calls, by name or by the kernels they own."""
         rows = np.isin(self.call, (int(names.Call.LAUNCH), int(names.Call.GRAPH)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from profiler.analysis.trace import classes, intervals
 from profiler.analysis.trace.joined import Joined, last_above
-from profiler.analysis.trace.steps import Steps, in_autograd
+from profiler.analysis.trace.steps import Steps
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 from profiler.trace.names import Call
@@ -37,7 +37,7 @@ class Track:
 
 def track(layers: list[tuple[Ints, Ints | int]]) -> Track:
     """Sets of time (int64[n, 2]) with their code; where several cover an instant the first one wins."""
-    edge = np.unique(np.concatenate([np.zeros(0, np.int64), *(times.ravel() for times, _ in layers)]))
+    edge = intervals.edges([times for times, _ in layers])
     code = np.full(len(edge), classes.UNKNOWN, np.int64)
     for times, value in reversed(layers):
         if not len(times):
@@ -71,17 +71,20 @@ class Labels:
     def named_work(self) -> Flags:
         """Annotations that name their time: they hold no kernel launch, or their name says what they are."""
         host = self.j.trace.host
-        rows = (host.kind == Kind.ANNOTATION) & (host.end > host.start)
-        rows &= ~self.j.host_names(lambda n: names.is_framework(n) or names.is_loader(n)).astype(bool)
+        rows = np.flatnonzero((host.kind == Kind.ANNOTATION) & (host.end > host.start) & ~self.j.fetch)
         launches = host.start[self.j.kernel_launch]
-        silent = np.searchsorted(launches, host.start) == np.searchsorted(launches, host.end)
-        return rows & (silent | self.j.host_names(names.is_named_work).astype(bool))
+        silent = np.searchsorted(launches, host.start[rows]) == np.searchsorted(launches, host.end[rows])
+        framework, named = (names.per_name(self.j.trace.names, host.name[rows], rule).astype(bool)
+                            for rule in (names.is_framework, names.is_named_work))
+        result = np.zeros(len(host), np.bool_)
+        result[rows] = ~framework & (silent | named)
+        return result
 
     @cached_property
     def autograd_threads(self) -> list[int]:
         """Threads other than the loop's that run nodes of the backward graph, in order of their first one."""
         host = self.j.trace.host
-        rows = np.flatnonzero(in_autograd(self.j) & (host.thread != self.loop))
+        rows = np.flatnonzero(self.j.backward & (host.thread != self.loop))
         threads, first = np.unique(host.thread[rows], return_index=True)
         return [int(t) for t in threads[np.argsort(first)]]
 
@@ -99,16 +102,12 @@ class Labels:
         blocked = np.concatenate((where(own & (call == Call.SYNC)), drained))
         work, name = self._innermost(np.flatnonzero(own & self.named_work))
         return track([
-            (where(own & self._loader), classes.INPUT_WAIT),
+            (where(own & self.j.fetch), classes.INPUT_WAIT),
             (where(own & (call == Call.ALLOCATOR)), classes.ALLOCATOR),
             (staging, classes.TRANSFER_HOST),
             (intervals.union(blocked[:, 0], blocked[:, 1]), classes.SYNC),
             (work, name),
             (where(own & busy), classes.HOST)])
-
-    @cached_property
-    def _loader(self) -> Flags:
-        return self.j.host_names(names.is_loader).astype(bool) & ~self.j.is_call
 
     def _copies(self, own: Flags) -> tuple[Ints, Ints]:
         """Within copy calls: the time before the device activity starts, and the time after it has ended.
@@ -132,7 +131,7 @@ class Labels:
         """The innermost of these annotations at each instant: times int64[n, 2] and code, sorted."""
         host = self.j.trace.host
         start, end = host.start[rows], host.end[rows]
-        edge = np.unique(np.concatenate((start, end)))
+        edge = intervals.edges([start, end])
         if not len(edge):
             return np.zeros((0, 2), np.int64), np.zeros(0, np.int64)
         # Each edge asks for the nearest annotation before it that still goes on: it stands behind its equals.

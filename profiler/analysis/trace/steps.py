@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,7 +81,8 @@ def _by_annotation(j: Joined) -> Steps | None:
 def _by_optimizer(j: Joined) -> Steps | None:
     """From end to end of the calls of the optimizer that is called least often."""
     host = j.trace.host
-    rows = _named(j, names.is_optimizer)
+    named = j.host_names(names.is_optimizer).astype(bool) & ~j.is_call & (host.kind != Kind.PYTHON)
+    rows = np.flatnonzero(named)
     rows = rows[~in_autograd(j)[rows]]
     if not len(rows):
         return None
@@ -101,7 +101,7 @@ def _by_optimizer(j: Joined) -> Steps | None:
 def _by_loader(j: Joined) -> Steps | None:
     """From start to start of the loader's fetches; fetches with no work between them count once."""
     host = j.trace.host
-    rows = _named(j, names.is_loader)
+    rows = np.flatnonzero(j.fetch)
     if not len(rows):
         return None
     thread = _busiest(j, rows)
@@ -124,16 +124,9 @@ def _whole(j: Joined) -> Steps:
                  ("the trace has no steps: it is one window, and figures per step are absent",))
 
 
-def _named(j: Joined, rule: Callable[[str], bool]) -> Ints:
-    """Annotations, of whatever spelling, whose name answers to `rule`: rows in order of time."""
-    kind = j.trace.host.kind
-    return np.flatnonzero(j.host_names(rule).astype(bool) & ~j.is_call & (kind != Kind.PYTHON))
-
-
 def in_autograd(j: Joined) -> Flags:
     """Host rows that are nodes of a backward graph or lie in one."""
-    nodes = j.host_names(names.is_autograd).astype(bool) & (j.trace.host.kind == Kind.OPERATOR)
-    return nearest(j.parent, nodes) >= 0
+    return nearest(j.parent, j.backward) >= 0
 
 
 def _between(rule: str, boundary: Ints, thread: int) -> Steps:
