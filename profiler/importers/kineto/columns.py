@@ -155,7 +155,6 @@ class Columns:
             part["grid"] = products([a.grid for a in args.items])
         if args.has("block"):
             part["block"] = products([a.block for a in args.items], np.int32)
-        args.numbers("bandwidth")
         self._collectives(events, args, "device")
         self._append("device", part)
 

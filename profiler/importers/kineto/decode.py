@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from profiler.importers.kineto.repair import repair, repair_endings
+from profiler.importers.kineto.repair import repair, repair_endings, repair_numbers
 from profiler.importers.kineto.structs import EVENTS, EXACT_EVENTS, Loose
 from profiler.importers.kineto.tally import Tally
 
 Failure = (msgspec.DecodeError, RecursionError)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _LOOSE = msgspec.json.Decoder(Loose)
-_BOUNDARY = re.compile(rb"\}\s*,?\s*(?=\{)")
+_BOUNDARY = re.compile(rb"\}[\s,\]]*(?=\{)")  # with a comma too few or too many, or a stray bracket
 _OFFSET = re.compile(r"\(byte (\d+)\)$")
 _AFTER = re.compile(rb"\s*(?:,\s*(?:\"|$)|\}|$)")  # what may follow the list of events
 _RUN = 64  # events that are tried together once a chunk is damaged
@@ -36,13 +36,12 @@ def attempt(text: bytes, tally: Tally, exact: bool) -> Decoded:
     try:
         return Decoded(_parse(b"[%b]" % text, tally, exact))
     except msgspec.DecodeError as error:
-        failure = error
-    for end in _ends_of_list(text, failure):
-        try:
-            return Decoded(_parse(b"[" + text[:end], tally, exact), text[end:])
-        except msgspec.DecodeError:
-            continue
-    raise failure
+        for end in _ends_of_list(text, error):
+            try:
+                return Decoded(_parse(b"[" + text[:end], tally, exact), text[end:])
+            except msgspec.DecodeError:
+                continue
+        raise
 
 
 def is_cut(error: BaseException) -> bool:
@@ -108,13 +107,14 @@ def salvage(text: bytes, tally: Tally, exact: bool, last: bool = False) -> Decod
 
     `last`: the text goes to the end of the file, so that an unfinished event is no damage but the cut.
     """
-    mended = repair(text)
-    tally.mended(mended)
-    text = mended.text
-    try:
-        return attempt(text, tally, exact)
-    except Failure:
-        pass
+    numbers = repair_numbers(text)
+    if numbers.missing:
+        tally.mended(numbers)
+        text = numbers.text
+        try:
+            return attempt(text, tally, exact)
+        except Failure:
+            pass
     result: list[Any] = []
     for events, tail, cut in _pieces(text, tally, exact, last):
         result += events
@@ -150,14 +150,14 @@ def _pieces(text: bytes, tally: Tally, exact: bool, last: bool) -> Iterator[Deco
 
 def _last_resort(text: bytes, tally: Tally, exact: bool) -> Decoded:
     """One event that was not mended so far."""
-    mended = repair_endings(text)
-    try:
-        decoded = attempt(mended.text, tally, exact)
-    except Failure:
-        if text.strip(b" \t\r\n,]}"):
-            tally.events += 1
-            tally.unreadable += 1
-        return Decoded([])
-    mended.repaired = max(mended.repaired, 1)
-    tally.mended(mended)
-    return decoded
+    for mended in (repair(text), repair_endings(text)):
+        try:
+            decoded = attempt(mended.text, tally, exact)
+        except Failure:
+            continue
+        tally.mended(mended)
+        return decoded
+    if text.strip(b" \t\r\n,]}"):
+        tally.events += 1
+        tally.unreadable += 1
+    return Decoded([])

@@ -110,6 +110,7 @@ def _gunzip(blocks: Blocks, source: Source) -> Blocks:
                 if not data:
                     break
                 unpack, members = zlib.decompressobj(31), members + 1
+            before = unpack.copy()
             try:
                 text = unpack.decompress(data, BLOCK)
             except zlib.error as error:
@@ -117,12 +118,22 @@ def _gunzip(blocks: Blocks, source: Source) -> Blocks:
                     source.notes.append("Bytes after the end of the compressed text are no gzip: left out.")
                 else:
                     source.damaged = f"the compressed text is damaged ({error})"
+                    yield from _up_to_damage(before, data)
                 return
             if text:
                 yield text
             data = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
     if not unpack.eof:
         source.damaged = "the compressed text is cut off"
+
+
+def _up_to_damage(unpack: zlib._Decompress, data: bytes) -> Blocks:
+    """What a failed call would have given before it failed."""
+    for at in range(0, len(data), 64):
+        try:
+            yield unpack.decompress(data[at:at + 64])
+        except zlib.error:
+            return
 
 
 def _utf8(first: bytes, blocks: Blocks) -> Blocks:

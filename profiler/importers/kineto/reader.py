@@ -95,6 +95,8 @@ class Reader:
             if searched > LONGEST:
                 break
         stripped = text.strip(_SPACE)
+        if not stripped and self._document.source.damaged:
+            raise TraceError(f"{self.name} is damaged: {self._document.source.damaged}", "Copy it again.")
         if not stripped:
             raise TraceError(f"{self.name} is empty", "The writer may have been stopped; record it again.")
         if stripped[:1] != b"{":
@@ -148,15 +150,23 @@ class Reader:
     def _values(self, text: bytes) -> dict[str, Any]:
         inner = text.strip(_SPACE).removeprefix(b"{").strip(_SPACE + b",")
         mended = repair(inner).text
-        for candidate in (inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")):
+        candidates = [inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")]
+        while len(candidates) < _BACK + 4:
+            candidates.append(candidates[-1].rpartition(b",")[0])
+        for number, candidate in enumerate(candidates):
             try:
                 raws = msgspec.json.decode(b"{%b}" % candidate, type=dict[str, msgspec.Raw])
-                return {k: msgspec.json.decode(v) for k, v in raws.items()
-                        if k in _WANTED or len(bytes(v)) <= _SMALL}
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                values = {k: msgspec.json.decode(v) for k, v in raws.items()
+                          if k in _WANTED or len(bytes(v)) <= _SMALL}
+            except decode.Failure:
                 continue
-        self.tally.notes.append("What is written beside the events could not be read.")
-        return {}
+            if number > 3:
+                break
+            return values
+        else:
+            values = {}
+        self.tally.notes.append("What is written beside the events could not be read, or not all of it.")
+        return values
 
 
 EXPECTED = "Expected is what torch.profiler exports: JSON with a list of traceEvents."

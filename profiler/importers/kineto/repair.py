@@ -8,7 +8,10 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     rb'"(?:[^"\\]|\\.)*"'
     rb"|(?<![\w.\"])[-+]?(?:nan(?:\([^)]*\))?|inf(?:inity)?)(?![\w\"])"
+    rb"|[-+]?1\.#[a-z]+\d*"
     rb"|-?\d+(?:\.\d+)?e\+?\d{3,}", re.DOTALL | re.IGNORECASE)
+_VALUE = re.compile(rb'((?<!\\)"\s*:\s*)[-+]?(?:nan(?:\([^)]*\))?|inf(?:inity)?|1\.#[a-z]+\d*)(?=\s*[,}])',
+                    re.IGNORECASE)
 _SUSPECT = re.compile(rb'[\x00-\x1f]|\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})|\\u[dD][89a-fA-F]')
 _BAD_ESCAPE = re.compile(rb'(?<!\\)(?:\\\\)*\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _BACKSLASH = re.compile(rb'\\(["\\])|\\')
@@ -44,7 +47,7 @@ def repair(text: bytes) -> Repaired:
     def mend(match: re.Match[bytes]) -> bytes:
         token = match.group()
         if token[:1] != b'"':
-            if token[-1:].isdigit() and abs(float(token)) != float("inf"):
+            if token[-1:].isdigit() and b"#" not in token and abs(float(token)) != float("inf"):
                 return token
             result.missing += 1
             return b"null"
@@ -58,6 +61,12 @@ def repair(text: bytes) -> Repaired:
 
     result.text = _TOKEN.sub(mend, text)
     return result
+
+
+def repair_numbers(text: bytes) -> Repaired:
+    """Only what is infinite or no number where a value stands: a search over text of any length."""
+    mended, missing = _VALUE.subn(rb"\1null", text)
+    return Repaired(mended, missing=missing)
 
 
 def repair_endings(text: bytes) -> Repaired:

@@ -48,16 +48,14 @@ class Tally:
         if self.truncated_at is not None:
             said.append(f"The file ends early: it is readable up to byte {self.truncated_at} of its text.")
         for count, what in (
-            (self.invalid, "had no usable time or duration and are left out"),
-            (self.unfinished, "began and never ended: left out"),
-            (self.unreadable, "could not be read: left out"),
+            (self.invalid, "{of} events left out: no usable time or duration."),
+            (self.unfinished, "{of} events left out: begun and never ended."),
+            (self.unreadable, "{of} events left out: they could not be read."),
+            (self.repaired, "Texts that were no valid JSON and were repaired (names may differ): {n}."),
+            (self.missing_values, "Values that were infinite or no numbers and are taken as missing: {n}."),
         ):
             if count:
-                said.append(f"{count} of {self.events} events {what}.")
-        if self.repaired:
-            said.append(f"{self.repaired} texts were no valid JSON and were repaired: names may differ.")
-        if self.missing_values:
-            said.append(f"{self.missing_values} values were infinite or no numbers: taken as missing.")
+                said.append(what.format(of=f"{count} of {self.events}", n=count))
         if self.examples:
             said.append("For example " + "; ".join(self.examples) + ".")
         return tuple(said)
