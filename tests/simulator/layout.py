@@ -236,7 +236,7 @@ class Writer:
             "cuda_sync_kind": kind,
             "stream": call.stream,
             "correlation": call.correlation,
-            "device": 0,
+            "device": call.device,
         }
         if kind == "Stream Wait Event":
             if call.info not in records:
@@ -247,7 +247,7 @@ class Writer:
                 "wait_on_cuda_event_record_corr_id": record.correlation,
                 "wait_on_cuda_event_id": 9,
             }
-        self.row("cuda_sync", kind, 0, call.stream, call.start + 200, call.end, args)
+        self.row("cuda_sync", kind, call.device, call.stream, call.start + 200, call.end, args)
 
 
 def text(timeline: Timeline, program: Program, gpu: Gpu, layout: Layout) -> str:

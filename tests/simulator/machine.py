@@ -49,18 +49,8 @@ class Machine:
         if not (self.record and self.tracing):
             return -1
         self.correlation += 1 + (self.correlation % 7 == 3)
-        self.out.calls.append(
-            Call(
-                start,
-                self.t,
-                action.name,
-                self.thread,
-                self.correlation,
-                action.op,
-                action.stream,
-                action.info,
-            )
-        )
+        a, thread, number = action, self.thread, self.correlation
+        self.out.calls.append(Call(start, self.t, a.name, thread, number, a.op, a.stream, a.info, a.device))
         return len(self.out.calls) - 1
 
     def room(self, device: int) -> None:

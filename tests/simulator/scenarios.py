@@ -90,7 +90,8 @@ def no_sync(own: bool = True) -> Change:
             if a.op == A.SYNC and a.role not in (A.BATCH, A.SAVE):
                 a = a._replace(info=False, ns=a.ns if own else 0)
             elif a.op == A.COPY and a.role == A.SCALAR:
-                a = a._replace(info=a.info._replace(mode="async"))
+                blocked = a.info.mode == "block"
+                a = a._replace(info=a.info._replace(mode="async"), ns=a.ns if own or not blocked else 0)
             result.append(a)
         return result
 

@@ -17,6 +17,7 @@ class Call(NamedTuple):
     kind: int
     stream: int
     info: Any
+    device: int
 
 
 class Activity(NamedTuple):
