@@ -1,0 +1,46 @@
+"""Training loops as small traces, built event by event."""
+
+from __future__ import annotations
+
+from tests.traces import Timeline
+
+US = 1_000
+
+
+def loop(steps: int = 6, *, wait_us: int = 0, kernels: int = 20, kernel_us: int = 20, first_us: int = 0,
+         rank: int | None = None, missing: int = 0, workers: bool = False, name: str = "relu") -> Timeline:
+    """Equal steps: a fetch that takes `wait_us`, launches of 14 us, a synchronisation with the device.
+
+    `first_us`: what the first kernel of a step lasts, where it differs, so that the next ones queue.
+    The last `missing` kernels of every step are not in the trace.
+    """
+    line = Timeline(rank=rank, world_size=None if rank is None else 2,
+                    deviceProperties=[{"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 80 << 30}])
+    iterator = "_MultiProcessingDataLoaderIter" if workers else "_SingleProcessDataLoaderIter"
+    correlation, at = 0, 0
+    for k in range(steps):
+        begin, at = at, at + 2 * US
+        if wait_us:
+            line.annotation(f"enumerate(DataLoader)#{iterator}.__next__", at, at + wait_us * US)
+            at += (wait_us + 2) * US
+        free = at
+        for n in range(kernels):
+            correlation += 1
+            line.op(f"aten::{name}", at, at + 12 * US)
+            line.call("cudaLaunchKernel", at + 2 * US, at + 10 * US, correlation)
+            start = max(at + 12 * US, free)
+            free = start + (kernel_us if n or not first_us else first_us) * US
+            if n < kernels - missing:
+                line.kernel(f"{name}_kernel", start, free, correlation, grid=[132, 1, 1], block=[256, 1, 1])
+            at += 14 * US
+        correlation += 1
+        line.call("cudaStreamSynchronize", at, max(at, free) + 4 * US, correlation)
+        at = max(at, free) + 6 * US
+        line.step(10 + k, begin, at)
+    return line
+
+
+def step_ms(wait_us: int = 0, kernels: int = 20, kernel_us: int = 20) -> float:
+    """Length of a step of such a loop."""
+    fetch = wait_us + 2 if wait_us else 0
+    return (2 + fetch + max(14 * kernels, 12 + max(14, kernel_us) * (kernels - 1) + kernel_us) + 6) / 1000
