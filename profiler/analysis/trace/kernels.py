@@ -10,7 +10,7 @@ import numpy as np
 from profiler.analysis.trace import occupancy, tensor_cores
 from profiler.analysis.trace.grouping import coded, extremes, summed, weighted, weighted_mean
 from profiler.analysis.trace.joined import take
-from profiler.analysis.trace.owners import Owners, durations
+from profiler.analysis.trace.owners import Owners
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 KEYS = ("name", "operator", "top_operator", "module", "shapes", "device", "stream")
@@ -58,14 +58,6 @@ class Kernels:
         return self.trace.device.kind == Kind.KERNEL
 
     @cached_property
-    def time(self) -> Ints:
-        return durations(self.trace.device.start, self.trace.device.end)
-
-    @cached_property
-    def tensor_cores(self) -> Flags:
-        return tensor_cores.used(self.owners)
-
-    @cached_property
     def sm_efficiency(self) -> occupancy.Floats:
         return occupancy.sm_efficiency(self.trace)
 
@@ -76,7 +68,7 @@ class Kernels:
     def by(self, *keys: str, rows: Flags | None = None) -> tuple[Group, ...]:
         """Kernels, or those among `rows` (bool[n]), with equal values of `keys` (of KEYS); longest first."""
         chosen = np.flatnonzero(self.is_kernel if rows is None else self.is_kernel & rows)
-        time = self.time[chosen]
+        time = self.owners.device_time[chosen]
         columns = [self._column(key)[chosen] for key in keys]
         first, code = coded(columns)
         texts = [tuple(self._text(key, value) for key, value in zip(keys, values, strict=True))
@@ -84,7 +76,7 @@ class Kernels:
         n, whole = len(texts), int(time.sum())
         count, total = np.bincount(code, minlength=n).tolist(), summed(code, time, n).tolist()
         low, high = (column.tolist() for column in extremes(code, time, n))
-        tensor = summed(code, time * self.tensor_cores[chosen], n).tolist()
+        tensor = summed(code, time * self.owners.matrix_units[chosen], n).tolist()
         efficiency = weighted(code, self.sm_efficiency[chosen], time, n)
         filled = weighted(code, self.occupancy[chosen], time, n)
         order = sorted(range(n), key=lambda i: (-total[i], texts[i]))
@@ -97,14 +89,14 @@ class Kernels:
     def summary(self, rows: Flags | None = None) -> Summary:
         """Of all kernels, or of those among `rows`: bool[n]."""
         chosen = np.flatnonzero(self.is_kernel if rows is None else self.is_kernel & rows)
-        time = self.time[chosen]
+        time = self.owners.device_time[chosen]
         whole = int(time.sum())
 
         def share(flags: Flags) -> float | None:
             return float(time[flags[chosen]].sum() / whole) if whole else None
 
         return Summary(len(chosen), whole, float(np.median(time)) if len(time) else None,
-                       share(self.tensor_cores), share(tensor_cores.could_use(self.owners)),
+                       share(self.owners.matrix_units), share(tensor_cores.could_use(self.owners)),
                        weighted_mean(self.sm_efficiency[chosen], time),
                        weighted_mean(self.occupancy[chosen], time), share(np.isfinite(self.occupancy)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace.joined import take
-from profiler.analysis.trace.owners import Owners, durations
+from profiler.analysis.trace.owners import Owners
 from profiler.trace.model import Flags
 
 
@@ -31,12 +31,12 @@ def modules(owners: Owners, rows: Flags | None = None) -> tuple[Module, ...]:
 
     `rows`: device rows to look at, bool[n]; host times and calls are of the whole trace.
     """
-    trace, found = owners.trace, owners.paths
+    found = owners.paths
     n = len(found.texts)
     if not n:
         return ()
     calls = np.flatnonzero(found.code >= 0)
-    time = durations(trace.host.start, trace.host.end)
+    time = owners.host_time
     host_self = np.bincount(found.code[calls], time[calls], minlength=n).astype(np.int64)
     host_total = host_self.copy()
     inner = np.flatnonzero(found.parent >= 0)
@@ -45,7 +45,7 @@ def modules(owners: Owners, rows: Flags | None = None) -> tuple[Module, ...]:
     if rows is not None:
         work = work[rows[work]]
     at = found.code[owners.device_module[work]]
-    spent = durations(trace.device.start, trace.device.end)[work]
+    spent = owners.device_time[work]
     backward = owners.device_backward[work]
     own = np.bincount(at, spent, minlength=n).astype(np.int64)
     total, back = own.copy(), np.bincount(at, spent * backward, minlength=n).astype(np.int64)

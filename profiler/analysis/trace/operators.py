@@ -9,7 +9,7 @@ import numpy as np
 from profiler.analysis.trace import tensor_cores
 from profiler.analysis.trace.grouping import coded, summed
 from profiler.analysis.trace.joined import take
-from profiler.analysis.trace.owners import Owners, durations
+from profiler.analysis.trace.owners import Owners
 from profiler.trace.model import NONE, Codes, Flags, Ints
 
 KEYS = ("name", "shapes", "types", "stack")
@@ -53,10 +53,10 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     outer = owners.enclosing
     inside = chosen[_inside_own_group(group, outer, chosen)]
 
-    time = durations(host.start, host.end)
+    time = owners.host_time
     total = summed(code, time[chosen], n)
     total -= summed(group[inside], time[inside], n)
-    own = summed(code, self_time(owners)[chosen], n)
+    own = summed(code, owners.self_time[chosen], n)
     device = _device(owners, group, outer, n)
     calls = np.bincount(code, minlength=n) - np.bincount(group[inside], minlength=n)
     possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
@@ -68,18 +68,6 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
                  int(device.own[i]), int(device.count[i]),
                  float(device.tensor[i] / device.own[i]) if device.own[i] else None, possible[i])
         for i in order)
-
-
-def self_time(owners: Owners) -> Ints:
-    """Time of each host row that no operator or call inside it takes, ns: int64[n], never negative."""
-    host = owners.trace.host
-    time = durations(host.start, host.end)
-    outer = owners.enclosing
-    inner = np.flatnonzero((outer >= 0) & (owners.is_operator | owners.joined.is_call))
-    at = outer[inner]
-    within = durations(host.start[inner], np.minimum(host.end[inner], host.end[at]))
-    taken = np.bincount(at, within, minlength=len(time)).astype(np.int64)
-    return np.maximum(time - taken, 0)
 
 
 def _inside_own_group(group: Codes, outer: Codes, rows: Ints) -> Flags:
@@ -106,12 +94,12 @@ class _Device:
 def _device(owners: Owners, group: Codes, outer: Codes, n: int) -> _Device:
     """Device time behind each group: int64[n] each."""
     trace = owners.trace
-    time = durations(trace.device.start, trace.device.end)
+    time = owners.device_time
     at = owners.device_operator
     mine = take(group, at)
     rows = np.flatnonzero(mine >= 0)
     own, count = summed(mine[rows], time[rows], n), np.bincount(mine[rows], minlength=n)
-    tensor = summed(mine[rows], (time * tensor_cores.used(owners))[rows], n)
+    tensor = summed(mine[rows], (time * owners.matrix_units)[rows], n)
     # A row passes its time to what encloses it; a group takes it from its outermost row only.
     spent = summed(at[at >= 0], time[at >= 0], len(trace.host))
     total = np.zeros(n, np.int64)

@@ -9,6 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from profiler.analysis.trace import tensor_cores
+from profiler.analysis.trace.grouping import summed
 from profiler.analysis.trace.joined import Joined, take
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
@@ -47,13 +49,18 @@ def _levels(parent: Codes) -> _Levels:
 
 
 def _by_depth(parent: Codes) -> _Levels:
-    depth = (parent >= 0).astype(np.int32)
-    up, rows = parent.copy(), np.flatnonzero(parent >= 0)
+    below = parent >= 0
+    depth = below.astype(np.int32)
+    inner = np.zeros(len(parent), np.bool_)
+    inner[parent[below]] = True
+    up, rows = parent.copy(), np.flatnonzero(inner & below)
     while len(rows):  # each round doubles the reach
         at = up[rows]
         depth[rows] += depth[at]
         up[rows] = up[at]
         rows = rows[up[rows] >= 0]
+    leaves = np.flatnonzero(below & ~inner)
+    depth[leaves] += depth[parent[leaves]]
     deepest = int(depth.max(initial=0))
     small = depth.astype(np.uint16) if deepest < 2**16 else depth  # these are sorted without comparing
     order = np.argsort(small, kind="stable").astype(np.int32)
@@ -101,6 +108,30 @@ class Owners:
         self.trace = joined.trace
 
     @cached_property
+    def host_time(self) -> Ints:
+        """Length of every host row, ns."""
+        return durations(self.trace.host.start, self.trace.host.end)
+
+    @cached_property
+    def device_time(self) -> Ints:
+        """Length of every device row, ns."""
+        return durations(self.trace.device.start, self.trace.device.end)
+
+    @cached_property
+    def self_time(self) -> Ints:
+        """Time of each host row that no operator or call inside it takes, ns; never negative."""
+        host = self.trace.host
+        inner = np.flatnonzero((self.enclosing >= 0) & (self.is_operator | self.joined.is_call))
+        at = self.enclosing[inner]
+        within = durations(host.start[inner], np.minimum(host.end[inner], host.end[at]))
+        return np.maximum(self.host_time - summed(at, within, len(host)), 0)
+
+    @cached_property
+    def matrix_units(self) -> Flags:
+        """Device rows that are kernels on matrix units, as far as names and operators tell."""
+        return tensor_cores.used(self)
+
+    @cached_property
     def is_operator(self) -> Flags:
         return self.trace.host.kind == Kind.OPERATOR
 
@@ -116,17 +147,12 @@ class Owners:
     @cached_property
     def operator(self) -> Codes:
         """The operator closest around each host row, the row itself when it is one."""
-        return nearest(self.enclosing, self.is_operator)
-
-    @cached_property
-    def outer(self) -> Codes:
-        """The operator closest around each operator; NONE for other rows."""
-        return np.where(self.is_operator, take(self.operator, self.enclosing), np.int32(NONE))
+        return nearest(self.joined.parent, self.is_operator)
 
     @cached_property
     def top(self) -> Codes:
         """The outermost operator around each host row, the row itself among them."""
-        return take(outermost(self.outer, self.is_operator), self.operator)
+        return outermost(self.joined.parent, self.is_operator)
 
     @cached_property
     def is_module(self) -> Flags:
@@ -176,7 +202,7 @@ class Owners:
     @cached_property
     def node(self) -> Codes:
         """The backward node closest around each host row, the row itself when it is one."""
-        return take(nearest(self.outer, self.backward), self.operator)
+        return nearest(self.joined.parent, self.backward)
 
     @cached_property
     def forward(self) -> Codes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,18 +43,22 @@ def depths(j: Joined, window: tuple[int, int] | None = None) -> tuple[Depth, ...
         own = device.device[known] == one
         first = int(device.start[every].min())
         t0, t1 = window or (int(begin[own].min(initial=first)), int(device.end[every].max()))
-        result.append(_depth(one, None, begin[own], end[own], t0, t1))
-        for stream in np.unique(device.stream[every]).tolist():
+        together = _depth(one, None, begin[own], end[own], t0, t1)
+        streams = np.unique(device.stream[every]).tolist()
+        result.append(together)
+        for stream in streams:
             rows = own & (device.stream[known] == stream)
-            result.append(_depth(one, stream, begin[rows], end[rows], t0, t1))
+            result.append(_depth(one, stream, begin[rows], end[rows], t0, t1) if len(streams) > 1
+                          else replace(together, stream=stream))
     return tuple(result)
 
 
 def _depth(device: int, stream: int | None, begin: Ints, end: Ints, t0: int, t1: int) -> Depth:
     begin, end = np.clip(begin, t0, t1), np.clip(end, t0, t1)
     begin, end = begin[end > begin], end[end > begin]
-    time, at = np.unique(np.concatenate((begin, end)), return_inverse=True)
-    change = np.bincount(at, np.repeat([1, -1], [len(begin), len(end)]), minlength=len(time))
-    depth = np.cumsum(change).astype(np.int64)
+    begun, ended = np.sort(begin), np.sort(end)
+    time = np.sort(np.concatenate((begun, ended)), kind="stable")  # two rising runs are merged
+    time = time[np.append(True, time[1:] > time[:-1])] if len(time) else time
+    depth = np.searchsorted(begun, time, side="right") - np.searchsorted(ended, time, side="right")
     mean = float((end - begin).sum() / (t1 - t0)) if t1 > t0 else None
     return Depth(device, stream, mean, int(depth.max(initial=0)), time, depth)

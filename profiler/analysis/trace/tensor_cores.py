@@ -7,13 +7,16 @@ operator cannot do without them; the rest is not known.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profiler.analysis.trace.joined import take
-from profiler.analysis.trace.owners import Owners
 from profiler.trace import names
 from profiler.trace.model import Flags, Kind
+
+if TYPE_CHECKING:
+    from profiler.analysis.trace.owners import Owners
 
 # Names of instructions and of the kernel families that exist for them alone.
 _KERNEL = re.compile(

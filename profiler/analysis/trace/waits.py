@@ -108,6 +108,9 @@ def releases(j: Joined, device: int) -> Releases:
 
 def _on_full_queue(j: Joined, rows: Ints) -> Ints:
     """Launch calls that were held up while the queue was as deep as it ever was: rows of Trace.host."""
+    calls = held_up(j)
+    if not len(calls):
+        return calls
     known = rows[j.launch[rows] >= 0]
     host, begun = j.trace.host, np.sort(j.trace.device.start[known])
     submitted = np.sort(host.start[j.launch[known]])
@@ -116,7 +119,6 @@ def _on_full_queue(j: Joined, rows: Ints) -> Ints:
         return np.searchsorted(submitted, times) - np.searchsorted(begun, times)
 
     deepest = int(depth(begun).max(initial=0))
-    calls = held_up(j)
     return calls[depth(host.end[calls]) >= FULL * deepest] if deepest >= SMALLEST_QUEUE else calls[:0]
 
 
