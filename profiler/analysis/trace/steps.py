@@ -172,21 +172,22 @@ def disjoint(start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     return start, end, rows
 
 
-def _work_times(j: Joined) -> Ints:
-    """When kernels are launched; in a trace without launches, when operators begin. Sorted."""
-    host = j.trace.host
-    rows = j.kernel_launch if j.kernel_launch.any() else host.kind == Kind.OPERATOR
-    return host.start[rows]
+def _work_between(j: Joined, start: Ints, end: Ints, *, copies: bool = False) -> Flags:
+    """Whether kernels (with `copies` any activity) are launched in each [start, end).
 
-
-def _work_between(j: Joined, start: Ints, end: Ints) -> Flags:
-    times = _work_times(j)
+    In a trace without launches, whether operators begin.
+    """
+    rows = j.kernel_launch
+    if copies:
+        rows = rows.copy()
+        rows[j.launch[j.launch >= 0]] = True
+    times = j.trace.host.start[rows if rows.any() else j.trace.host.kind == Kind.OPERATOR]
     return np.searchsorted(times, end) > np.searchsorted(times, start)
 
 
 def _without_work(j: Joined, start: Ints, end: Ints) -> Flags:
     """The first and last step when nothing is launched in them, and something in all others."""
-    idle = ~_work_between(j, start, end)
+    idle = ~_work_between(j, start, end, copies=True)
     inner = idle.copy()
     inner[[0, -1]] = False
     return idle if len(idle) > idle.sum() and not inner.any() else np.zeros(len(idle), np.bool_)

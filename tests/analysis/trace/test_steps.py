@@ -9,7 +9,7 @@ from profiler.analysis.trace import steps
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.steps import Steps
 from profiler.trace.model import NONE
-from tests.analysis.trace.build import D, H, call, kernel, note, op, step, trace
+from tests.analysis.trace.build import D, H, call, copy, kernel, note, op, step, trace
 
 FETCH = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 SGD = "Optimizer.step#SGD.step"
@@ -168,3 +168,8 @@ def test_where_a_time_lies() -> None:
     s = find(step(1, 0, 100), step(2, 110, 200), work(10), work(120))
     times = np.array([-5, 0, 99, 100, 109, 110, 199, 200])
     assert s.at(times).tolist() == [NONE, 0, 0, NONE, NONE, 1, 1, NONE]
+
+
+def test_a_step_that_only_copies_is_one() -> None:
+    s = find(loop([1, 2]), step(3, 200, 299), call("cudaMemcpyAsync", 210, 220, 9), copy(215, 219, 9))
+    assert s.number.tolist() == [1, 2, 3]
