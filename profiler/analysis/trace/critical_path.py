@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import classes, intervals
+from profiler.analysis.trace.grouping import coded, summed
 from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.labels import Labels, track
 from profiler.analysis.trace.steady import DEVICE, Steady
 from profiler.analysis.trace.steps import Steps
 from profiler.analysis.trace.waits import before, releases
-from profiler.trace.model import NONE, Codes, Ints, Kind
+from profiler.trace.model import NONE, Codes, Ints, Kind, Trace
 
 _WORK = (int(Kind.OPERATOR), int(Kind.RUNTIME), int(Kind.DRIVER))
 _NAMES = {classes.COMMUNICATION: "communication", classes.TRANSFER: "transfer"}
@@ -39,13 +40,39 @@ class CriticalPath:
     def __len__(self) -> int:
         return len(self.start)
 
+    def spent(self, windows: Ints | None = None) -> Ints:
+        """Length of every segment, ns, within a set of times (int64[n, 2]) or in all."""
+        return self.end - self.start if windows is None else \
+            intervals.covered(windows, self.start, self.end)
+
     def total_ns(self, windows: Ints | None = None) -> dict[str, int]:
         """Time on the path by class, longest first, within a set of times (int64[n, 2]) or in all."""
-        spent = self.end - self.start if windows is None else \
-            intervals.covered(windows, self.start, self.end)
-        total = np.bincount(self.code, spent, minlength=len(self.texts)).astype(np.int64)
+        total = summed(self.code, self.spent(windows), len(self.texts))
         order = np.argsort(-total, kind="stable")
         return {self.texts[code]: int(total[code]) for code in order.tolist() if total[code]}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Segments of one class with the same kernel, copy, operator or call; "" where none was at work."""
+
+    name: str
+    what: str
+    count: int
+    total_ns: int
+
+
+def parts(path: CriticalPath, trace: Trace, windows: Ints | None = None) -> tuple[Part, ...]:
+    """What the path consists of, longest first, within a set of times (int64[n, 2]) or in all."""
+    what = np.where(path.device >= 0, take(trace.device.name, path.device), take(trace.host.name, path.host))
+    first, code = coded([path.code, what])
+    spent = path.spent(windows)
+    count = np.bincount(code[spent > 0], minlength=len(first)).tolist()
+    total = summed(code, spent, len(first)).tolist()
+    names = [trace.names[code] if code >= 0 else "" for code in what[first].tolist()]
+    found = [Part(path.texts[code], names[i], count[i], total[i])
+             for i, code in enumerate(path.code[first].tolist()) if count[i]]
+    return tuple(sorted(found, key=lambda p: (-p.total_ns, p.name, p.what)))
 
 
 def critical_path(j: Joined, steps: Steps, steady: Steady, device: int | None = None,

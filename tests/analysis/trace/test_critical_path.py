@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.analysis.trace import steady, steps
-from profiler.analysis.trace.critical_path import CriticalPath, critical_path
+from profiler.analysis.trace.critical_path import CriticalPath, Part, critical_path, parts
 from profiler.analysis.trace.joined import Joined
 from profiler.trace.model import NONE, Trace
 from tests.analysis.trace.build import D, H
@@ -45,6 +46,20 @@ def test_through_a_synchronisation_to_the_device_and_back_to_the_launch() -> Non
         ("compute", 170, 600, "gemm"), ("queued", 600, 601, "add"), ("compute", 601, 800, "add"),
         ("sync", 800, 820, "cudaDeviceSynchronize"), ("host", 820, 900, ""), ("host", 900, 950, "aten::log"),
         ("host", 950, 1000, "")]
+
+
+def test_what_a_path_consists_of() -> None:
+    made = Timeline().step(1, 0, 1000)
+    for i, t in enumerate((100, 500)):
+        made.call("cudaLaunchKernel", t, t + 10, i + 1).kernel("gemm", t + 20, t + 220, i + 1)
+        made.call("cudaStreamSynchronize", t + 50, t + 230, i + 11)
+    trace = made.op("aten::log", 800, 900).trace()
+    found = path(trace)
+    assert parts(found, trace) == (
+        Part("host", "", 4, 100 + 170 + 70 + 100), Part("compute", "gemm", 2, 400),
+        Part("host", "aten::log", 1, 100), Part("host", "cudaLaunchKernel", 2, 20),
+        Part("queued", "gemm", 2, 20), Part("sync", "cudaStreamSynchronize", 2, 20))
+    assert parts(found, trace, np.array([[0, 130]]))[0] == Part("host", "", 1, 100)
 
 
 def test_without_a_wait_the_host_is_the_path() -> None:

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.kernels import KEYS, Group, Kernels
 from profiler.analysis.trace.operators import operators
 from profiler.analysis.trace.owners import Owners
+from tests.analysis.trace.build import D, H
+from tests.analysis.trace.build import trace as built
+from tests.analysis.trace.test_partition_random import rows
 from tests.reference import expected, needs_reference, trace
 from tests.traces import Timeline
 
@@ -20,9 +24,9 @@ A100 = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0, "n
 def timeline(**top: Any) -> Timeline:
     """Two products of one shape, one of another, and an addition outside operators."""
     made = Timeline(**top)
-    for i, (rows, size) in enumerate([(2, 100), (2, 300), (4, 500)]):
+    for i, (batch, size) in enumerate([(2, 100), (2, 300), (4, 500)]):
         t0 = i * 1000
-        made.op("aten::linear", t0, t0 + 90).op("aten::mm", t0 + 10, t0 + 80, dims=[[rows, 3], [3, 4]])
+        made.op("aten::linear", t0, t0 + 90).op("aten::mm", t0 + 10, t0 + 80, dims=[[batch, 3], [3, 4]])
         made.call("cudaLaunchKernel", t0 + 20, t0 + 30, i + 1)
         made.kernel("ampere_bf16_s16816gemm", t0 + 50, t0 + 50 + size, i + 1, grid=[54, 1, 1],
                     block=[128, 1, 1], registers=32, shared=0)
@@ -115,6 +119,43 @@ def test_stacks_do_not_change_the_times_of_operators() -> None:
 
     with_stacks, without = (operators(Owners(Joined(made(stacks).trace()))) for stacks in (True, False))
     assert with_stacks == without
+
+
+@settings(max_examples=100)
+@given(rows())
+def test_nothing_is_lost_or_counted_twice(found: list[H | D]) -> None:
+    owners = Owners(Joined(built(found)))
+    device, host = owners.trace.device, owners.trace.host
+    every = Kernels(owners)
+    for keys in (("name",), ("operator",), ("top_operator", "shapes"), ("device", "stream", "module")):
+        groups = every.by(*keys)
+        assert sum(g.total_ns for g in groups) == every.summary().total_ns
+        assert sum(g.count for g in groups) == every.summary().count
+        assert all(g.min_ns <= g.mean_ns <= g.max_ns for g in groups)
+    known = owners.device_operator >= 0
+    for keys in ((), ("name", "shapes")):
+        told = operators(owners, *keys)
+        assert sum(o.device_self_ns for o in told) == int((device.end - device.start)[known].sum())
+        assert sum(o.device_activities for o in told) == int(known.sum())
+        assert all(o.host_self_ns >= 0 and o.device_self_ns <= o.device_total_ns for o in told)
+        for o in told:
+            own = np.array([owners.trace.names[c] == o.key[0] for c in host.name.tolist()])
+            own &= owners.is_operator
+            assert o.host_total_ns <= int((host.end - host.start)[own].sum())
+            assert 1 <= o.calls <= own.sum()
+
+
+@pytest.mark.parametrize("spelling, times", [("old", "base"), ("new", "float"), ("old", "int")])
+def test_figures_do_not_depend_on_how_a_file_is_written(spelling: str, times: str) -> None:
+    def told(*how: str) -> Any:
+        made = Timeline(deviceProperties=[A100])
+        made.op("aten::mm", 0, 90_000, dims=[[2, 3], [3, 4]]).call("cudaLaunchKernel", 20_000, 30_000, 1)
+        made.kernel("volta_h884gemm", 50_000, 80_000, 1, grid=[54, 1, 1], block=[128, 1, 1],
+                    registers=32, shared=0)
+        owners = Owners(Joined(made.trace(*how)))
+        return Kernels(owners).by("name", "operator", "shapes", "stream"), operators(owners, "name", "shapes")
+
+    assert told(spelling, times) == told("new", "base")
 
 
 # The plugin gives device time to whatever operator's "External id" equals a kernel's. Older files write the
