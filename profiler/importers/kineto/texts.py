@@ -104,7 +104,9 @@ def number(value: Any, otherwise: Any = NONE) -> Any:
 def integers(values: list[Any], dtype: DTypeLike = np.int64, otherwise: int = NONE) -> NDArray[Any]:
     """A column of numbers, NONE where one is missing, no number or too large."""
     try:
-        return np.array(values, dtype)
+        column = np.array(values, dtype)
+        if column.ndim == 1:  # lists of one length would be a table
+            return column
     except (TypeError, ValueError, OverflowError):
         pass
     info = np.iinfo(np.dtype(dtype))
