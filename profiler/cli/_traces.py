@@ -27,13 +27,14 @@ _CONTENT = (".json", ".json.gz", ".tar", ".tar.gz", ".tgz", ".gz")
 
 
 def is_run(path: Path) -> bool:
-    """Whether a file looks like a run, not like a trace. What is wrong with it shows when it is opened."""
+    """Whether a file is called or looks like a run. What is wrong with it shows when it is opened."""
+    if path.suffix == ".stepscope" or not path.is_file():
+        return path.suffix == ".stepscope"
     try:
         with path.open("rb") as file:
-            head = file.read(16)
+            return file.read(16) == _SQLITE
     except OSError:
-        return path.suffix == ".stepscope"
-    return head == _SQLITE or (not head and path.suffix == ".stepscope")
+        return False
 
 
 def files(paths: Sequence[Path]) -> list[Path]:

@@ -1,0 +1,73 @@
+"""`stepscope compare` of traces and of runs that hold traces."""
+
+import json
+
+import pytest
+
+from profiler.cli import main
+from tests.rules.trace.loops import loop, step_ms
+from tests.runs import make_run
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """A loop, and the same with half the wait, another kernel and twice the steps."""
+    return (str(loop(wait_us=400).save(tmp_path / "a.json")),
+            str(loop(12, wait_us=200, name="gelu").save(tmp_path / "b.json")))
+
+
+def told(capsys, *argv):
+    assert main(["compare", *map(str, argv), "--json"]) == 0
+    out, _ = capsys.readouterr()
+    return json.loads(out)
+
+
+def test_figures_are_per_step_and_absolute(pair, capsys):
+    found = told(capsys, *pair)
+    assert found["ratio"] == pytest.approx(step_ms(400) / step_ms(200))
+    assert found["a"]["steps"]["count"] == 5 and found["b"]["steps"]["count"] == 11
+    partition = {row["class"]: row for row in found["partition_ms"]}
+    assert partition["input_wait"]["delta_ms"] == pytest.approx(-0.2, abs=1e-3)
+    kernels = {row["key"][0]: row for row in found["kernels"]["rows"]}
+    assert kernels["relu_kernel"]["state"] == "vanished" and kernels["gelu_kernel"]["state"] == "new"
+    assert kernels["gelu_kernel"]["b_ms"] == pytest.approx(0.4) and kernels["gelu_kernel"]["b_count"] == 20
+    assert kernels["gelu_kernel"]["b_total_ms"] == pytest.approx(4.4)
+    assert kernels["gelu_kernel"]["b_total_count"] == 220
+    assert found["kernels"]["new"] == found["kernels"]["vanished"] == 1
+    assert {row["key"][0] for row in found["operators"]["rows"]} == {"aten::relu", "aten::gelu"}
+    assert [(s["a"], s["b"]) for s in found["steps"]][:5] == [(n, n) for n in range(11, 16)]
+
+
+def test_a_trace_compared_with_itself_has_no_difference(pair, capsys):
+    found = told(capsys, pair[0], pair[0])
+    assert found["ratio"] == 1 and found["notes"] == []
+    assert all(row["delta_ms"] == 0 for row in found["partition_ms"] + found["kernels"]["rows"])
+    assert main(["compare", pair[0], pair[0]]) == 0
+    assert "B is as fast as A" in capsys.readouterr().out
+
+
+def test_for_people(pair, capsys):
+    assert main(["compare", *pair]) == 0
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "B is faster: A's step takes 1.32 × B's" in text
+    assert "relu_kernel" in text and "vanished" in text and "None" not in text
+
+
+def test_runs_with_traces(pair, tmp_path, capsys):
+    run = str(tmp_path / "a.stepscope")
+    assert main(["import", pair[0], "-o", run]) == 0
+    capsys.readouterr()
+    direct, stored = told(capsys, *pair), told(capsys, run, pair[1])
+    assert stored["partition_ms"] == direct["partition_ms"] and stored["a"]["file"] == run
+
+
+def test_other_devices_are_said(pair, tmp_path, capsys):
+    line = loop(wait_us=400)
+    line.top["deviceProperties"][0]["name"] = "Tesla V100-SXM2-16GB"
+    found = told(capsys, pair[0], line.save(tmp_path / "v100.json"))
+    assert found["notes"] == ["The devices differ: NVIDIA H100 80GB HBM3 and Tesla V100-SXM2-16GB"]
+
+
+def test_a_run_without_a_trace(pair, tmp_path, capsys):
+    assert main(["compare", pair[0], str(make_run(tmp_path / "r.stepscope"))]) == 2
+    assert "holds no trace" in capsys.readouterr().err

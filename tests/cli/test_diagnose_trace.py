@@ -1,0 +1,137 @@
+"""`stepscope diagnose` of traces, and of recordings that hold trace windows."""
+
+import json
+import signal
+import threading
+
+import pytest
+
+from profiler.cli import main
+from profiler.rules.trace import stored
+from profiler.run.reader import Run
+from tests.rules.trace.loops import loop, step_ms
+from tests.runs import CPU_STAGES_MS, STAGE_MS, make_run
+
+LAG = {"data": 0.0, "h2d": 0.0, "forward": 0.0, "backward": 0.0, "optimizer": 0.0}
+
+
+def told(capsys, *argv):
+    assert main(["diagnose", *map(str, argv), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def with_trace(path, *timelines, valid=True, **planned):
+    """A recording that holds these trace windows."""
+    def attach(writer, start):
+        for k, line in enumerate(timelines):
+            data = line.bytes() if valid else b"{"
+            writer.attach(start + k, "kineto", f"{k}.trace.json", data, process=1,
+                          properties={"steps": [1, 2], "valid": valid, "note": ""})
+
+    return make_run(path, events=attach, **planned)
+
+
+GPU = {"stages": STAGE_MS, "gpu": {"gpu.util": 0.3}, "lag": LAG,
+       "device": {"forward": 5.1, "backward": 9.9, "optimizer": 1.2}}
+
+
+def test_for_people(tmp_path, capsys):
+    file = str(loop(wait_us=400).save(tmp_path / "a.json"))
+    assert main(["diagnose", file]) == 0
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert text.startswith("Input-bound: 0.40 ms of 0.82 ms per step the device waits for data.\n")
+    assert "data wait" in text and "batches ready" in text and "of 6 steps counted, by ProfilerStep" in text
+    assert "Try num_workers 0 → 1" in text and "at most" in text and "verify" not in text
+    assert "None" not in text and "nan" not in text.lower()
+
+
+def test_a_recording_takes_its_verdict_from_its_trace(tmp_path, capsys):
+    path = with_trace(tmp_path / "a.stepscope", loop(kernel_us=47), **GPU)
+    found = told(capsys, path)
+    assert found["verdict"] == "compute_bound" and found["confidence"] == "high"
+    assert found["partition_ms"]["compute"] == pytest.approx(0.94) and found["what_if"]
+    assert found["replay_error"] is not None and found["traced_steps"]["count"] == 5
+    assert found["steps"]["rule"] == "probe" and found["stages_ms"]["data"] == pytest.approx(36.2)
+    assert told(capsys, make_run(tmp_path / "b.stepscope", **GPU))["verdict"] == "input_bound"
+
+
+def test_host_costs_are_scaled_to_the_step_without_the_profiler(tmp_path, capsys):
+    true = 0.8 * step_ms(wait_us=400)
+    planned = {**GPU, "stages": {"data": 0.5 * true, "forward": 0.5 * true}}
+    found = told(capsys, with_trace(tmp_path / "a.stepscope", loop(wait_us=400), **planned))
+    assert found["step_ms"]["median"] == pytest.approx(true, rel=0.01)
+    assert found["replay"]["scale"] < 1 and found["traced_step_ms"]["median"] == step_ms(wait_us=400)
+    assert "Trace: Host costs include the profiler's own" not in found["notes"]
+
+
+def test_one_cause_is_one_finding_with_the_evidence_of_both(tmp_path, capsys):
+    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), data_cpu=1.0, cores=16,
+                      host={"target.cpu": 1.0}, **GPU)
+    found = told(capsys, path)
+    [finding] = [f for f in found["findings"] if f["rule"] == "input_bound"]
+    assert {"probe", "trace"} <= {e["source"] for e in finding["evidence"]}
+    assert finding["remedy"]["setting"] == "num_workers" and not finding["prediction"]["at_most"]
+
+
+def test_the_analysis_is_kept_and_used_again(tmp_path, capsys):
+    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), **GPU)
+    first = told(capsys, path)
+    with Run.open(path) as run:
+        [kept] = run.results(stored.KIND)
+        assert kept["attachments"] == [1] and stored.stored(run) == kept
+    assert told(capsys, path) == first
+    with Run.open(path) as run:
+        assert len(run.results(stored.KIND)) == 1
+
+
+def test_an_analysis_of_another_version_or_form_is_not_used(tmp_path):
+    from profiler.run.results import append_result
+
+    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), **GPU)
+    for value in ({"engine": stored.ENGINE + 1, "attachments": [1]}, {"engine": stored.ENGINE},
+                  {"engine": stored.ENGINE, "attachments": [1], "findings": [{}], "verdict": "x"}):
+        append_result(path, stored.KIND, value)
+    with Run.open(path) as run:
+        assert stored.stored(run) is None
+
+
+def test_a_cpu_recording_keeps_the_verdict_of_its_stages(tmp_path, capsys):
+    line = loop(wait_us=400)
+    line.events = [e for e in line.events if e["cat"] in ("cpu_op", "user_annotation")]
+    path = with_trace(tmp_path / "a.stepscope", line, stages={**CPU_STAGES_MS, "data": 0.1})
+    found = told(capsys, path)
+    assert found["verdict"] == "compute_bound" and found["device"]["kind"] == "cpu"
+    assert found["partition_ms"]["input_wait"] == pytest.approx(0.4, abs=1e-3)
+
+
+def test_the_last_of_several_windows_counts(tmp_path, capsys):
+    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), loop(kernel_us=47), **GPU)
+    assert told(capsys, path)["verdict"] == "compute_bound"
+
+
+def test_a_trace_that_cannot_be_read_leaves_the_verdict_of_stages(tmp_path, capsys):
+    path = with_trace(tmp_path / "a.stepscope", loop(), valid=False, **GPU)
+    assert main(["diagnose", str(path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "input_bound" and "traces are left out" in err
+
+
+def test_ctrl_c_ends_the_reading(tmp_path, capsys, monkeypatch):
+    from profiler.importers import kineto
+
+    asked = threading.Event()
+
+    def load(paths, *, progress, cancel):
+        signal.raise_signal(signal.SIGINT)
+        asked.set()
+        assert cancel()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kineto, "load", load)
+    file = str(loop().save(tmp_path / "a.json"))
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["diagnose", file]) == 130 and asked.is_set()
+    assert main(["import", file, "-o", str(tmp_path / "a.stepscope")]) == 130
+    assert signal.getsignal(signal.SIGINT) is before and not (tmp_path / "a.stepscope").exists()

@@ -1,0 +1,119 @@
+"""`stepscope import`, and what the other commands make of the run."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from profiler.cli import main
+from profiler.run.reader import Run
+from tests.rules.trace.loops import loop, step_ms
+from tests.traces import EPOCH_US
+
+
+@pytest.fixture
+def trace(tmp_path):
+    line = loop(wait_us=400).memory(1000, 512, allocated=2048, reserved=4096)
+    return str(line.save(tmp_path / "t.json.gz"))
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out.stepscope"
+
+
+def told(capsys, *argv):
+    assert main([*map(str, argv), "--json"]) == 0
+    out, _ = capsys.readouterr()
+    return json.loads(out)
+
+
+def test_a_run_of_a_trace(trace, out, capsys):
+    assert main(["import", trace, "-o", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{out}: 5 steps counted by ProfilerStep, input-bound\n")
+    with Run.open(out) as run:
+        assert run.state == "finished" and run.meta["kind"] == "import" and run.meta["name"] == "t"
+        assert run.start_ns == EPOCH_US * 1000
+        [device], [process], [attachment] = run.devices, run.processes, run.attachments()
+        assert device.name == "NVIDIA H100 80GB HBM3" and device.memory_total == 80 << 30
+        assert process.pid == 4242 and process.rank is None
+        assert run.attachment(attachment.id) == Path(trace).read_bytes()
+        [wall], [data] = run.find("step.wall"), run.find("step.data")
+        assert run.values(wall.id)[1].tolist() == [round(1e6 * step_ms(400))] * 6
+        assert run.values(data.id)[1].tolist() == [400_000.0] * 6
+        [memory] = run.find("torch.mem_allocated")
+        assert run.values(memory.id)[1].tolist() == [2048.0]
+
+
+def test_trace_run_and_report_have_one_origin(trace, out, tmp_path, capsys):
+    direct = told(capsys, "diagnose", trace)
+    assert main(["import", trace, "-o", str(out)]) == 0
+    capsys.readouterr()
+    stored = told(capsys, "diagnose", out)
+    assert stored.pop("source") == str(out) and direct.pop("source") == trace
+    assert {key: stored[key] for key in direct} == direct
+    assert main(["report", str(out)]) == 0
+    page = (tmp_path / "out.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert "Input-bound" in page and "What the device did" in page and "relu_kernel" in page
+    for name, ms in direct["partition_ms"].items():
+        assert ms < 0.005 or f"{ms:.2f}" in page, name
+
+
+def test_without_predictions_the_verdict_is_made_anew_and_not_kept(trace, out, capsys):
+    assert main(["import", trace, "-o", str(out)]) == 0
+    capsys.readouterr()
+    quick = told(capsys, "diagnose", out, "--no-what-if")
+    assert quick["what_if"] is None and quick["confidence"] == "low"
+    assert told(capsys, "diagnose", out)["what_if"]
+
+
+def test_ranks_of_a_tar_become_processes(tmp_path, out, capsys):
+    with tarfile.open(tmp_path / "job.tar.gz", "w:gz") as tar:
+        for rank in range(2):
+            file = loop(wait_us=400 if rank else 0, rank=rank).save(tmp_path / f"rank{rank}.json")
+            tar.add(file, arcname=file.name)
+    assert told(capsys, "import", tmp_path / "job.tar.gz", "-o", out)["processes"] == 2
+    with Run.open(out) as run:
+        assert [(p.role, p.rank) for p in run.processes] == [("rank", 0), ("rank", 1)]
+        assert len(run.devices) == 2 and len(run.find("step.wall")) == 2
+    found = told(capsys, "diagnose", out)
+    assert found["rank"] == 1 and [r["rank"] for r in found["ranks"]] == [0, 1]
+
+
+def test_several_files_and_a_folder(tmp_path, out, capsys):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    files = [loop(rank=rank).save(folder / f"rank{rank}.json") for rank in range(2)]
+    assert told(capsys, "import", *files, "-o", out)["processes"] == 2
+    assert told(capsys, "import", folder, "-o", out, "--force")["processes"] == 2
+
+
+@pytest.mark.parametrize(("name", "content", "says"), [
+    ("empty.json", b"", "empty.json"), ("page.json", b"<html>nothing here</html>", "page.json"),
+    ("none.json", b'{"traceEvents": []}', "no events"), ("text.gz", b"\x1f\x8bno gzip", "text.gz")])
+def test_what_is_no_trace_is_told_in_one_line_and_leaves_nothing(tmp_path, out, capsys, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    assert main(["import", str(tmp_path / name), "-o", str(out)]) == 2
+    output, error = capsys.readouterr()
+    assert says in error and error.count("\n") == 1 and not output and not out.exists()
+
+
+def test_arguments_that_cannot_be(trace, out, tmp_path, capsys):
+    out.write_bytes(b"mine")
+    assert main(["import", trace, "-o", str(out)]) == 2 and out.read_bytes() == b"mine"
+    assert main(["import", trace, "-o", str(tmp_path / "none" / "a.stepscope")]) == 2
+    assert main(["import", trace, "-o", trace, "--force"]) == 2
+    assert main(["import", str(tmp_path / "missing.json"), "-o", str(tmp_path / "b.stepscope")]) == 2
+    assert main(["diagnose", trace, str(out)]) == 2
+    assert capsys.readouterr().err.count("\n") == 5
+
+
+def test_damage_is_told_and_the_rest_is_used(tmp_path, out, capsys):
+    data = loop(wait_us=400).bytes()
+    (tmp_path / "cut.json").write_bytes(data[:int(len(data) * 0.9)])
+    found = told(capsys, "import", tmp_path / "cut.json", "-o", out)
+    assert any("ends early" in note for note in found["notes"]) and found["verdict"] == "input_bound"
+    with Run.open(out) as run:
+        assert any(event.kind == "import_note" and event.severity == "warning" for event in run.events())
