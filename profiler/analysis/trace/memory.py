@@ -77,8 +77,10 @@ def timelines(j: Joined) -> tuple[Timeline, ...]:
     """One per device that the trace has allocator events of, accelerators first."""
     table = j.trace.memory
     found = []
-    for kind, device in np.unique(np.stack((table.device_type, table.device), 1), axis=0).tolist():
-        rows = np.flatnonzero((table.device_type == kind) & (table.device == device))
+    places = table.device_type.astype(np.int64) * (1 << 32) + table.device  # one number a device
+    for place in np.unique(places).tolist():
+        rows = np.flatnonzero(places == place)
+        kind, device = int(table.device_type[rows[0]]), int(table.device[rows[0]])
         total = table.allocated[rows]
         known = bool((total >= 0).all() and (total > 0).any())
         if not known:
