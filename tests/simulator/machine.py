@@ -111,14 +111,16 @@ def run(program: Program, record: bool = False) -> Timeline:
         for action in step:
             if action.role == A.PAUSE and done < 0:
                 done = m.t
-            HANDLERS[action.op](m, action)
+            if record or action.op > A.POP:
+                HANDLERS[action.op](m, action)
+            elif action.op == A.WORK:  # most actions: no label is kept
+                m.t += action.ns
         if number >= program.traced:
             m.out.step_end.append(done if done >= 0 else m.t)
             m.out.last.append(dict(m.step_last))
     m.out.end = m.t
-    _sync(
-        m, Action(A.SYNC, 4000, "cudaDeviceSynchronize", stream=-1, info=True)
-    )  # the profiler's own at its end
+    # The profiler's own at its end.
+    _sync(m, Action(A.SYNC, 4000, "cudaDeviceSynchronize", stream=-1, info=True))
     return m.out
 
 
