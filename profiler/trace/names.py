@@ -135,12 +135,21 @@ def copy(name: str) -> Copy:
 def per_name(names: tuple[str, ...], column: Codes, rule: Callable[[str], int],
              none: int = 0) -> NDArray[np.int64]:
     """`rule` of the text of every row: int64[n], `none` where the row has no text. One call a name."""
-    used = np.zeros(len(names) + 1, np.bool_)  # the last entry answers for -1
+    return answers(names, codes(names, column), rule, none)[column]
+
+
+def codes(names: tuple[str, ...], column: Codes) -> Codes:
+    """Every text that occurs in a column, once."""
+    used = np.zeros(len(names) + 1, np.bool_)  # the last entry is that of -1
     used[column] = True
+    return np.flatnonzero(used[:-1]).astype(np.int32)
+
+
+def answers(names: tuple[str, ...], among: Codes, rule: Callable[[str], int], none: int) -> NDArray[np.int64]:
+    """`rule` of each of these texts at its code, `none` at all others and at -1: int64[names + 1]."""
     table = np.full(len(names) + 1, none, np.int64)
-    for code in np.flatnonzero(used[:-1]).tolist():
-        table[code] = int(rule(names[code]))
-    return table[column]
+    table[among] = [int(rule(names[code])) for code in among.tolist()]
+    return table
 
 
 def calls(names: tuple[str, ...], column: Codes, kind: Small, wanted: tuple[int, ...]) -> NDArray[np.int64]:

@@ -23,10 +23,21 @@ class Joined:
 
     def host_names(self, rule: Callable[[str], int], none: int = 0) -> Ints:
         """`rule` of the name of every host row."""
-        return names.per_name(self.trace.names, self.trace.host.name, rule, none)
+        column = self.trace.host.name
+        return names.answers(self.trace.names, self._host_codes, rule, none)[column]
 
     def device_names(self, rule: Callable[[str], int], none: int = 0) -> Ints:
-        return names.per_name(self.trace.names, self.trace.device.name, rule, none)
+        """`rule` of the name of every device row."""
+        column = self.trace.device.name
+        return names.answers(self.trace.names, self._device_codes, rule, none)[column]
+
+    @cached_property
+    def _host_codes(self) -> Codes:
+        return names.codes(self.trace.names, self.trace.host.name)
+
+    @cached_property
+    def _device_codes(self) -> Codes:
+        return names.codes(self.trace.names, self.trace.device.name)
 
     @cached_property
     def call(self) -> Ints:

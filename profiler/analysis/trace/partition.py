@@ -48,14 +48,17 @@ class Partition:
         return float(lengths.mean()) if len(lengths) else 0.0
 
 
-def partition(j: Joined, steps: Steps, device: int | None = None) -> Partition:
-    """Partition of the windows of `steady`, for a device id; None: the one with most compute."""
+def partition(j: Joined, steps: Steps, device: int | None = None, labels: Labels | None = None) -> Partition:
+    """Partition of the windows of `steady`, for a device id; None: the one with most compute.
+
+    `labels` of the same trace and steps saves working them out again.
+    """
     device = j.main_device if device is None else device
     found = steady(j, steps, device)
     windows = found.windows
     if device == NONE or not len(windows):
         return _without_accelerator(j, windows, found.counted)
-    work, labels = busy(j, device), Labels(j, steps)
+    work, labels = busy(j, device), labels or Labels(j, steps)
     real = windows[windows[:, 1] > windows[:, 0]]
     t0, t1 = (int(real[:, 0].min()), int(real[:, 1].max())) if len(real) else (0, 0)
     idle = gaps(j, steps, device, t0, t1, labels)

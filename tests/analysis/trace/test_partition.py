@@ -190,9 +190,10 @@ class TestPeers:
     def test_the_other_device_was_done_before(self) -> None:
         assert ns(*self.rows(ended=19), device=0) == {"host": 10, "compute": 40, "queued": 50}
 
-    @pytest.mark.parametrize(("stream", "found"), [(7, "queued:peer"), (20, "queued")])
-    def test_the_wait_was_of_this_stream(self, stream: int, found: str) -> None:
-        rows = [*self.rows(), S("Stream Wait Event", 12, 14, 9, stream)]
+    @pytest.mark.parametrize(("stream", "device", "found"), [
+        (7, 0, "queued:peer"), (20, 0, "queued"), (7, 1, "queued")])
+    def test_the_wait_was_of_this_stream(self, stream: int, device: int, found: str) -> None:
+        rows = [*self.rows(), S("Stream Wait Event", 12, 14, 9, stream, device)]
         assert ns(*rows, device=0) == {"host": 10, "compute": 40, found: 50}
 
     def test_a_copy_between_devices(self) -> None:
