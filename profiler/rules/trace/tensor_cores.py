@@ -8,6 +8,7 @@ from profiler.rules.trace.facts import TraceFacts
 
 NAME = "tensor_cores"
 TITLE = "Tensor cores"
+VOLTA, AMPERE = 7, 8  # compute capabilities: fp16 on tensor cores, and float32 as TF32
 WORTH = 0.10  # share of the window in matrix work without them, from which it is a finding
 
 
@@ -15,6 +16,9 @@ def check(facts: TraceFacts) -> Outcome:
     """Lacks kernels; ruled out where matrix work beside the tensor cores takes less than 10 % of the step."""
     if facts.lacks or not facts.on_device:
         return Outcome(lacks=facts.lacks or "no accelerator in the trace")
+    major = facts.properties.get("computeMajor")
+    if isinstance(major, int) and major < VOLTA:
+        return Outcome(ruled_out="the device has none")
     told = facts.kernels.summary(facts.activities)
     if told.tensor_cores is None or told.tensor_cores_possible is None:
         return Outcome(lacks="the trace has no kernel in the steps")
@@ -30,5 +34,6 @@ def check(facts: TraceFacts) -> Outcome:
                            SOURCE),
                   Evidence(f"Difference, sum per {unit(facts)}", ms(idle), "ms", SOURCE)),
         counter_evidence=(Evidence("By names: a lower bound of their use", source=SOURCE),),
-        remedy=Remedy("float32_matmul_precision", "highest", "high"),
-        advice="Use bfloat16 autocast, or TF32 for float32; sizes that are multiples of 8."),))
+        remedy=Remedy("float32_matmul_precision", "highest", "high") if isinstance(major, int)
+        and major >= AMPERE else None,
+        advice="Use autocast (bfloat16; float16 before Ampere), and sizes that are multiples of 8."),))
