@@ -168,18 +168,17 @@ def last_above(values: Ints, floor: Ints) -> Ints:
     levels = [values]
     while len(levels[-1]) > 1:
         below = levels[-1]
-        even = below[: len(below) // 2 * 2].reshape(-1, 2).max(axis=1)
-        levels.append(np.concatenate((even, below[len(even) * 2:])))
-    query = np.arange(n)
-    at = query
+        pairs = np.maximum(below[: len(below) // 2 * 2: 2], below[1::2])
+        levels.append(np.concatenate((pairs, below[len(pairs) * 2:])))
+    near = np.flatnonzero(values[:-1] > floor[1:])  # the one before, as for most rows that are nested
+    result[near + 1] = near
+    at = query = np.flatnonzero(result == NONE)
     found: list[tuple[Ints, Ints]] = []  # by level: queries, and the block that holds their answer
     for level in levels:
-        left = np.flatnonzero(at & 1)
-        hit = left[level[at[left] - 1] > floor[query[left]]]
+        hit = (at & 1).astype(np.bool_)
+        hit[hit] = level[at[hit] - 1] > floor[query[hit]]
         found.append((query[hit], at[hit] - 1))
-        stay = np.ones(len(at), np.bool_)
-        stay[hit] = False
-        stay &= at > 1
+        stay = ~hit & (at > 1)
         query, at = query[stay], at[stay] >> 1
     query = block = np.zeros(0, np.int64)
     for k in range(len(levels) - 1, -1, -1):
