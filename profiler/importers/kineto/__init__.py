@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from profiler.errors import Cancelled, TraceError
+from profiler.importers.kineto import reader, split
 from profiler.importers.kineto.assemble import assemble
 from profiler.importers.kineto.columns import Columns
 from profiler.importers.kineto.files import Document, Source, documents
 from profiler.importers.kineto.reader import EXPECTED, Reader
 from profiler.importers.kineto.tally import Tally
-from profiler.importers.kineto.times import InexactTimes
 from profiler.trace.model import Trace
 
 _PEEK = 1 << 16
@@ -60,9 +60,9 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
     with _uncollected():
         for path, source in zip(paths, sources):
             try:
-                for document in documents(path, source):
+                for read in _files(path, source, watch):
                     try:
-                        traces.append(_read(document, f"{path.parent.name}/{document.name}", watch))
+                        traces.append(read())
                     except TraceError as error:
                         failed.append(error)
             except TraceError as error:
@@ -76,21 +76,26 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
     return traces
 
 
+def _files(path: Path, source: Source, watch: Callable[[], None]) -> Iterator[Callable[[], Trace]]:
+    """What reads each trace in a file, to be called one after the other."""
+    folder = path.parent.name
+    if (quick := split.read(path, source, watch)) is not None:
+        columns, around = quick
+        yield lambda: assemble(path.name, f"{folder}/{path.name}", columns, reader.top(around, columns.tally))
+        return
+    for document in documents(path, source):
+        yield lambda document=document: _read(document, f"{folder}/{document.name}", watch)  # type: ignore[misc]
+
+
 def _read(document: Document, path: str, watch: Callable[[], None]) -> Trace:
     tally = Tally()
-    reader, columns = Reader(document, tally), Columns(tally)
-    for events in reader:
-        watch()
-        try:
-            columns.add(events)
-        except InexactTimes:
-            reader.exact = True
-            columns.add(reader.again())
+    events, columns = Reader(document, tally), Columns(tally)
+    split.fill(events, columns, watch)
     columns.finish()
     if document.source.damaged:
         tally.notes.append(f"The file is damaged: {document.source.damaged}.")
     tally.notes += document.source.notes
-    return assemble(document.name, path, columns, reader.top())
+    return assemble(document.name, path, columns, reader.top(events.around, tally))
 
 
 @contextmanager

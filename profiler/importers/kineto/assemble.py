@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from profiler.errors import TraceError
-from profiler.importers.kineto.columns import Columns, Part
+from profiler.importers.kineto.columns import Columns
 from profiler.importers.kineto.kinds import OLD_OPERATOR
+from profiler.importers.kineto.tables import TABLES, Part, joined, size
 from profiler.importers.kineto.texts import number
 from profiler.trace import names
 from profiler.trace.model import (
@@ -28,8 +29,6 @@ from profiler.trace.model import (
     Trace,
 )
 
-_TABLES = {"host": Host, "device": Device, "syncs": Syncs, "memory": Memory, "collectives": Collectives}
-_DTYPES = {"Ints": np.int64, "Codes": np.int32, "Small": np.uint8}
 _DAY = 86_400 * 10**9
 _SPANS = 100  # so many times what most events span, and at least a day, away from them: no part of the trace
 _EPOCH_US = range(10**15, 4 * 10**15)  # 2001 to 2096: what can be a time since the epoch
@@ -42,7 +41,7 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
 
     Raises TraceError where no event could be used.
     """
-    tables = {name: _joined(kind, columns.parts.pop(name)) for name, kind in _TABLES.items()}
+    tables = {name: joined(name, columns.parts.pop(name)) for name in TABLES}
     _drop_absurd(tables, columns)
     if not len(tables["host"]["start"]) and not len(tables["device"]["start"]):
         raise TraceError(f"{source} holds no events", _why_none(columns))
@@ -68,18 +67,6 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
         metadata=_metadata(top, columns), losses=columns.tally.losses(), notes=columns.tally.sentences())
 
 
-def _joined(kind: type[Any], parts: list[Part]) -> Part:
-    """Every column of the table, NONE where a part lacks it. The parts are used up."""
-    sizes = [len(next(iter(p.values()))) for p in parts]
-    result: Part = {}
-    for field in dataclasses.fields(kind):
-        dtype = _DTYPES[str(field.type)]
-        pieces = [p.pop(field.name) if field.name in p else np.full(n, NONE).astype(dtype)
-                  for p, n in zip(parts, sizes)]
-        result[field.name] = np.concatenate([np.zeros(0, dtype), *pieces]).astype(dtype, copy=False)
-    return result
-
-
 def _drop_absurd(tables: dict[str, Part], columns: Columns) -> None:
     """Times that are days away from nearly all others belong to no trace, and would stretch it over years."""
     starts = np.concatenate((tables["host"]["start"], tables["device"]["start"]))
@@ -103,12 +90,12 @@ def _drop_absurd(tables: dict[str, Part], columns: Columns) -> None:
 
 def _take(tables: dict[str, Part], name: str, rows: Ints) -> None:
     """Keep these rows of a table, in this order, and what collectives say about them."""
-    size = len(next(iter(tables[name].values())))
+    rows_before = size(tables[name])
     for column, values in tables[name].items():  # one by one: old and new columns never stand side by side
         tables[name][column] = values[rows]
     collectives = tables["collectives"]
     if name in collectives and len(collectives[name]):
-        place = np.full(size + 1, NONE, np.int32)  # the last answers for NONE
+        place = np.full(rows_before + 1, NONE, np.int32)  # the last answers for NONE
         place[rows] = np.arange(len(rows), dtype=np.int32)
         collectives[name] = place[collectives[name]]
         kept = np.flatnonzero((collectives["host"] >= 0) | (collectives["device"] >= 0))
@@ -166,9 +153,8 @@ def _base(base_us: int, top: Mapping[str, Any]) -> tuple[int, bool]:
 
 def _threads(columns: Columns) -> tuple[Thread, ...]:
     labels = columns.labels
-    lanes = {code: lane for lane, code in columns.threads.numbered()}
-    return tuple(dataclasses.replace(t, name=labels.get(("thread_name", lanes[i]), ""))
-                 for i, t in enumerate(columns.threads.threads))
+    return tuple(dataclasses.replace(thread, name=labels.get(("thread_name", lane), ""))
+                 for lane, thread in zip(columns.threads.lanes, columns.threads.threads))
 
 
 def _rank(info: Mapping[str, Any], path: str) -> int | None:

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from profiler.importers.kineto import structs, times
 from profiler.importers.kineto.arguments import Arguments
@@ -22,6 +21,7 @@ from profiler.importers.kineto.kinds import (
     Kinds,
 )
 from profiler.importers.kineto.structs import Begin, End, Instant, Meta, OldInstant, Slice
+from profiler.importers.kineto.tables import TABLES, Part, joined, size
 from profiler.importers.kineto.tally import Tally
 from profiler.importers.kineto.texts import (
     Names,
@@ -31,12 +31,10 @@ from profiler.importers.kineto.texts import (
     compact,
     integers,
     lines,
-    number,
     products,
 )
 from profiler.trace.model import NONE, Codes, Ints, Kind
 
-Part = dict[str, NDArray[Any]]
 _DIGITS = re.compile(r"(-?\d+)\s*$")
 
 
@@ -48,10 +46,10 @@ class Columns:
         self.clock = times.Clock()
         self.names = Names()
         self.threads = Threads()
-        self.parts: dict[str, list[Part]] = {
-            t: [] for t in ("host", "device", "syncs", "memory", "collectives")}
+        self.parts: dict[str, list[Part]] = {table: [] for table in TABLES}
+        self.rows = dict.fromkeys(TABLES, 0)
+        self.halves = False  # some events have begin and end apart
         self.labels: dict[tuple[str, Any], str] = {}  # by ("process_name", pid), ("thread_name", (pid, tid))
-        self._rows = {"host": 0, "device": 0}
         self._kinds = Kinds()
         self._groups = Groups(self._kinds)
         self._json = Values(self.names, compact)
@@ -67,6 +65,7 @@ class Columns:
         moments = self.clock.starts([e.ts for e in instants])
         halves = [e for e in others if e.__class__ in (Begin, End)]
         self.clock.starts([e.ts for e in halves])
+        self.halves = self.halves or bool(halves)
         if paired := self._pair(halves):
             slices += paired
             start = np.concatenate((start, self.clock.starts([e.ts for e in paired])))
@@ -82,6 +81,12 @@ class Columns:
             self.tally.unfinished += 1
             self.tally.example(event.name, "began and never ended")
         self._begun.clear()
+
+    def packed(self) -> dict[str, Any]:
+        """Everything, for another process. The parts are used up."""
+        return {"texts": self.names.texts, "lanes": self.threads.lanes, "base_us": self.clock.base_us,
+                "tables": {table: joined(table, self.parts.pop(table)) for table in TABLES},
+                "labels": self.labels, "tally": self.tally}
 
     def _pair(self, halves: list[Any]) -> list[Slice[Any]]:
         """Events whose begin and end are written apart."""
@@ -139,7 +144,7 @@ class Columns:
     def _host(self, events: list[Slice[Any]], part: Part) -> None:
         part |= {"name": self._named(events), "thread": self._lanes(events),
                  "kind": np.array([self._kinds[e.cat] for e in events], np.uint8)}
-        self._append("host", part)
+        self.append("host", part)
 
     def _device(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.DeviceArgs, self.tally)
@@ -156,7 +161,7 @@ class Columns:
         if args.has("block"):
             part["block"] = products([a.block for a in args.items], np.int32)
         self._collectives(events, args, "device")
-        self._append("device", part)
+        self.append("device", part)
 
     def _syncs(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.SyncArgs, self.tally)
@@ -164,20 +169,21 @@ class Columns:
         part |= {"name": self._texts(names), **_place(events, args),
                  "correlation": args.numbers("correlation"),
                  "wait_stream": args.numbers("wait_stream"), "wait_record": args.numbers("wait_record")}
-        self._append("syncs", part)
+        self.append("syncs", part)
 
     def _memory(self, events: list[Any], time: Ints) -> None:
         args = Arguments(events, structs.MemoryArgs, self.tally)
-        size = integers([a.bytes for a in args.items], otherwise=0)
-        good = (time != times.UNUSABLE) & np.array([number(a.bytes, None) is not None for a in args.items])
+        none = int(np.iinfo(np.int64).min)
+        sizes = integers([a.bytes for a in args.items], otherwise=none)
+        good = (time != times.UNUSABLE) & (sizes != none)
         for i in np.flatnonzero(~good).tolist():
             self.tally.lose(events[i].name, "no usable time or size")
-        part = {"time": time, "bytes": size, "thread": self._lanes(events),
+        part = {"time": time, "bytes": sizes, "thread": self._lanes(events),
                 "device_type": args.numbers("device_type", np.int32),
                 "device": args.numbers("device", np.int32),
                 "address": addresses([a.address for a in args.items]),
                 "allocated": args.numbers("allocated"), "reserved": args.numbers("reserved")}
-        self._append("memory", {k: v[good] for k, v in part.items()})
+        self.append("memory", {k: v[good] for k, v in part.items()})
 
     def _collectives(self, events: list[Slice[Any]], args: Arguments, table: str) -> None:
         """What communication events say; `table` tells which rows they are: those about to be appended."""
@@ -185,14 +191,14 @@ class Columns:
             return
         events = [events[i] for i in rows]
         args = Arguments(events, structs.CollectiveArgs, self.tally)
-        place = np.array(rows, np.int32) + np.int32(self._rows[table])
+        place = np.array(rows, np.int32) + np.int32(self.rows[table])
         part = {table: place, "name": self._texts([a.name for a in args.items])}
         for column in ("dtype", "group", "ranks"):
             given = [getattr(a, column) for a in args.items]
             part[column] = self._texts([compact(v) if isinstance(v, list | dict) else v for v in given])
             part[column][[v is None or v == "" for v in given]] = NONE
         part |= {c: args.numbers(c) for c in ("group_size", "elements_in", "elements_out", "sequence")}
-        self._append("collectives", part)
+        self.append("collectives", part)
 
     def _meta(self, events: list[Meta]) -> None:
         if not events:
@@ -204,9 +210,8 @@ class Columns:
             elif event.name in ("process_name", "process_labels"):
                 self.labels[event.name, lane[0]] = str(args.name or args.labels or "").strip()
 
-    def _append(self, table: str, part: Part) -> None:
-        if table in self._rows:
-            self._rows[table] += len(part["start"])
+    def append(self, table: str, part: Part) -> None:
+        self.rows[table] += size(part)
         self.parts[table].append(part)
 
     def _named(self, events: list[Any]) -> Codes:

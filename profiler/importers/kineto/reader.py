@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -28,22 +28,26 @@ class Reader:
     """Iterates over lists of event objects. Memory is that of a chunk, whatever the file has.
 
     `exact` asks for times as text from the next chunk on; `again` decodes the current chunk anew.
+    `begun`: the document starts inside the list; `continued`: it ends inside it, after an event.
     """
 
-    def __init__(self, document: Document, tally: Tally) -> None:
+    def __init__(self, document: Document, tally: Tally, *, begun: bool = False,
+                 continued: bool = False) -> None:
         self.name = document.name
         self.tally = tally
         self.exact = False
-        self.bare = False       # the file is the list and nothing else
+        self.salvaged = False   # some text was no valid JSON
+        self.around = (b"", b"")  # text before and after the list
         self._document = document
-        self._around = [b"", b""]  # text before and after the list
+        self._begun = begun
+        self._bare = continued  # no end of the list is to be expected
         self._chunk = b""
         self._separator = b""
         self._at = 0            # of the rest, in the text
 
     def __iter__(self) -> Iterator[list[Any]]:
         blocks = self._document.blocks
-        rest = self._open(blocks)
+        rest = b"" if self._begun else self._open(blocks)
         for block in blocks:
             rest += block
             decoded, used = self._next(rest)
@@ -67,13 +71,6 @@ class Reader:
         except decode.Failure:
             return decode.salvage(self._chunk, unused, self.exact, last=True).events
 
-    def top(self) -> Mapping[str, Any]:
-        """Top-level values, small ones, after the events have been read."""
-        values: dict[str, Any] = {}
-        for text in self._around:
-            values |= self._values(text)
-        return values
-
     def _open(self, blocks: Iterator[bytes]) -> bytes:
         """Read up to the list of events; what follows its bracket."""
         text, searched = b"", 0
@@ -81,14 +78,14 @@ class Reader:
             text += block
             start = text.lstrip(_SPACE)[:1]
             if start == b"[":
-                self.bare = True
+                self._bare = True
                 self._at = text.index(b"[") + 1
                 return text[self._at:]
             if start not in (b"{", b""):
                 break
             found = _LIST.search(text, max(0, searched - 64))
             if found:
-                self._around[0] = text[:found.start()]
+                self.around = (text[:found.start()], b"")
                 self._at = found.end()
                 return text[self._at:]
             searched = len(text)
@@ -107,7 +104,7 @@ class Reader:
     def _next(self, text: bytes) -> tuple[decode.Decoded, int]:
         """What `text` holds up to its last separator, and the bytes used."""
         if not self._separator or text.rfind(self._separator) < 0:
-            self._separator = _usual(text)
+            self._separator = usual_separator(text)
         last = cut = text.rfind(self._separator) if self._separator else -1
         for _ in range(_BACK):
             if cut < 0:
@@ -122,6 +119,7 @@ class Reader:
         if last < 0:
             return decode.Decoded([]), 0
         self._chunk = text[:last + 1]
+        self.salvaged = True
         return self._used(decode.salvage(self._chunk, self.tally, self.exact))
 
     def _used(self, decoded: decode.Decoded) -> tuple[decode.Decoded, int]:
@@ -134,10 +132,11 @@ class Reader:
         try:
             decoded = decode.attempt(text, self.tally, self.exact)
         except decode.Failure:
+            self.salvaged = True
             decoded = decode.salvage(text, self.tally, self.exact, last=True)
         if decoded.tail is not None:
-            self._around[1] = decoded.tail
-        elif decoded.cut is not None or not self.bare:
+            self.around = (self.around[0], decoded.tail)
+        elif decoded.cut is not None or not self._bare:
             self.tally.truncated_at = self._at + (len(text) if decoded.cut is None else decoded.cut)
         return decoded.events
 
@@ -145,34 +144,40 @@ class Reader:
         for block in blocks:
             if len(text) < LONGEST:
                 text += block
-        self._around[1] = text
-
-    def _values(self, text: bytes) -> dict[str, Any]:
-        inner = text.strip(_SPACE).removeprefix(b"{").strip(_SPACE + b",")
-        mended = repair(inner).text
-        candidates = [inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")]
-        while len(candidates) < _BACK + 4:
-            candidates.append(candidates[-1].rpartition(b",")[0])
-        for number, candidate in enumerate(candidates):
-            try:
-                raws = msgspec.json.decode(b"{%b}" % candidate, type=dict[str, msgspec.Raw])
-                values = {k: msgspec.json.decode(v) for k, v in raws.items()
-                          if k in _WANTED or len(bytes(v)) <= _SMALL}
-            except decode.Failure:
-                continue
-            if number > 3:
-                break
-            return values
-        else:
-            values = {}
-        self.tally.notes.append("What is written beside the events could not be read, or not all of it.")
-        return values
+        self.around = (self.around[0], text)
 
 
 EXPECTED = "Expected is what torch.profiler exports: JSON with a list of traceEvents."
 
 
-def _usual(text: bytes) -> bytes:
+def top(around: tuple[bytes, bytes], tally: Tally) -> dict[str, Any]:
+    """Top-level values of a file, small ones, from the text around its list of events."""
+    return _values(around[0], tally) | _values(around[1], tally)
+
+
+def _values(text: bytes, tally: Tally) -> dict[str, Any]:
+    inner = text.strip(_SPACE).removeprefix(b"{").strip(_SPACE + b",")
+    mended = repair(inner).text
+    candidates = [inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")]
+    while len(candidates) < _BACK + 4:
+        candidates.append(candidates[-1].rpartition(b",")[0])
+    for number, candidate in enumerate(candidates):
+        try:
+            raws = msgspec.json.decode(b"{%b}" % candidate, type=dict[str, msgspec.Raw])
+            values = {k: msgspec.json.decode(v) for k, v in raws.items()
+                      if k in _WANTED or len(bytes(v)) <= _SMALL}
+        except decode.Failure:
+            continue
+        if number > 3:
+            break
+        return values
+    else:
+        values = {}
+    tally.notes.append("What is written beside the events could not be read, or not all of it.")
+    return values
+
+
+def usual_separator(text: bytes) -> bytes:
     """What mostly stands between two events of `text`, with the braces; empty when it has one event."""
     counts = Counter(m.group() for m in _SEPARATOR.finditer(text))
     return counts.most_common(1)[0][0] if counts else b""

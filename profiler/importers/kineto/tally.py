@@ -38,6 +38,18 @@ class Tally:
         self.repaired += one.repaired
         self.missing_values += one.missing
 
+    def add(self, other: Tally) -> None:
+        """What another part of the same file lost."""
+        self.events += other.events
+        self.invalid += other.invalid
+        self.unfinished += other.unfinished
+        self.repaired += other.repaired
+        self.unreadable += other.unreadable
+        self.missing_values += other.missing_values
+        self.examples = (self.examples + other.examples)[:_EXAMPLES]
+        self.notes += other.notes
+        self.truncated_at = other.truncated_at if self.truncated_at is None else self.truncated_at
+
     def losses(self) -> Losses:
         return Losses(self.events, self.invalid, self.unfinished, self.repaired, self.unreadable,
                       self.missing_values, self.truncated_at, tuple(self.examples))

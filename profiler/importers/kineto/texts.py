@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -66,6 +66,7 @@ class Threads(dict[tuple[Any, Any], int]):
     def __init__(self) -> None:
         super().__init__()
         self.threads: list[Thread] = []
+        self.lanes: list[tuple[int | str, int | str]] = []  # their (pid, tid), numbers where they are such
         self._numbers: dict[tuple[int | str, int | str], int] = {}
 
     def __missing__(self, key: tuple[Any, Any]) -> int:
@@ -73,16 +74,13 @@ class Threads(dict[tuple[Any, Any], int]):
         code = self._numbers.get((pid, tid))
         if code is None:
             code = self._numbers[pid, tid] = len(self.threads)
+            self.lanes.append((pid, tid))
             own = -2 - code  # no thread of an operating system has it
             self.threads.append(Thread(
                 pid if isinstance(pid, int) else own, tid if isinstance(tid, int) else own,
                 label=" ".join(v for v in (pid, tid) if isinstance(v, str))))
         self[key] = code
         return code
-
-    def numbered(self) -> Iterable[tuple[tuple[int | str, int | str], int]]:
-        """Canonical (pid, tid) and number of every thread."""
-        return self._numbers.items()
 
     def canonical(self, key: tuple[Any, Any]) -> tuple[int | str, int | str]:
         """Numbers where the texts are such."""
@@ -116,6 +114,12 @@ def integers(values: list[Any], dtype: DTypeLike = np.int64, otherwise: int = NO
 
 def addresses(values: list[Any]) -> NDArray[np.int64]:
     """Unsigned 64-bit numbers as int64 of the same bits."""
+    try:
+        column = np.array(values, np.uint64)
+        if column.ndim == 1:
+            return column.view(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        pass
     return np.array([number(v) % 2**64 for v in values], np.uint64).view(np.int64)
 
 
