@@ -16,6 +16,8 @@ from profiler.analysis.trace.steady import steady
 from profiler.analysis.trace.steps import Steps
 from profiler.trace.model import NONE, Flags, Ints
 
+MOST_NAMES = 100  # of other:<name>
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -63,14 +65,34 @@ def partition(j: Joined, steps: Steps, device: int | None = None, labels: Labels
     t0, t1 = (int(real[:, 0].min()), int(real[:, 1].max())) if len(real) else (0, 0)
     idle = gaps(j, steps, device, t0, t1, labels)
     by_kind = {kind: _within(windows, times) for kind, times in work.transfers.items()}
-    ns = _by_code(windows, idle.pieces, idle.piece_code, len(labels.texts))
+    code, texts = _columns(idle)
+    ns = _by_code(windows, idle.pieces, code, len(texts))
     ns[:, classes.COMPUTE] = _within(windows, work.compute)
     ns[:, classes.COMMUNICATION] = _within(windows, work.communication)
     ns[:, classes.TRANSFER] = sum(by_kind.values())
     host = idle.pieces[idle.piece_code == classes.HOST]
     launching = _within(windows, intervals.intersect(host, launching_times(j, steps)))
-    return _result(device, labels.texts, windows, ns, found.counted,
+    return _result(device, texts, windows, ns, found.counted,
                    {kind: each for kind, each in by_kind.items() if each.any()}, launching, idle)
+
+
+def _columns(idle: Gaps) -> tuple[Ints, tuple[str, ...]]:
+    """Column of each piece, and the names of the columns.
+
+    Loops that number their annotations make thousands of names: the smallest go together.
+    """
+    total = np.zeros(len(idle.texts), np.int64)
+    np.add.at(total, idle.piece_code, idle.pieces[:, 1] - idle.pieces[:, 0])
+    others = classes.OTHER + np.flatnonzero(total[classes.OTHER:])
+    if len(others) <= MOST_NAMES:
+        return idle.piece_code, idle.texts
+    kept = np.sort(others[np.argsort(-total[others], kind="stable")[:MOST_NAMES]])
+    texts = (*classes.BASE, *(idle.texts[k] for k in kept.tolist()),
+             classes.other(f"{len(others) - MOST_NAMES} more names"))
+    column = np.full(len(idle.texts), len(texts) - 1)
+    column[:classes.OTHER] = np.arange(classes.OTHER)
+    column[kept] = classes.OTHER + np.arange(MOST_NAMES)
+    return column[idle.piece_code], texts
 
 
 def launching_times(j: Joined, steps: Steps) -> Ints:

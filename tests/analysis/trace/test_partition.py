@@ -243,3 +243,14 @@ def test_gaps_tell_what_ended_them_and_why() -> None:
     assert p.gaps.end.tolist() == [80, 100]
     assert p.gaps.next.tolist() == [0, NONE]
     assert [p.gaps.texts[code] for code in p.gaps.cause] == ["sync", "host"]
+
+
+def test_numbered_annotations_do_not_make_columns_without_end() -> None:
+    rows = [note(f"batch {k}", 10 * k, 10 * k + 5) for k in range(150)]
+    j = Joined(trace([step(1, 0, 2000), *rows, note("long", 1600, 1900), *launched(1950, 1950, 1950, 2000)]))
+    p = partition(j, steps.find(j))
+    named = {c: int(n) for c, n in zip(p.classes, p.ns[0], strict=True) if c.startswith("other:")}
+    assert len(named) == 101
+    assert named["other:51 more names"] == 51 * 5
+    assert named["other:long"] == 300
+    assert sum(named.values()) == 150 * 5 + 300

@@ -180,6 +180,14 @@ def test_sums_are_exact_and_busy_time_fits_into_wall_time(drawn: list[H | D]) ->
     by_kind = sum(p.transfer_by_kind.values(), np.zeros(len(s), np.int64))
     assert by_kind.tolist() == p.ns[:, p.classes.index("transfer_exposed")].tolist()
     assert (p.launching <= p.ns[:, p.classes.index("host")]).all()
+    assert p.gaps is not None
+    gap, length = p.gaps.piece_gap, p.gaps.pieces[:, 1] - p.gaps.pieces[:, 0]
+    assert np.bincount(gap, length, len(p.gaps)).tolist() == (p.gaps.end - p.gaps.start).tolist()
+    for k, cause in enumerate(p.gaps.cause.tolist()):
+        ns = Counter[int]()
+        for code, n in zip(p.gaps.piece_code[gap == k].tolist(), length[gap == k].tolist(), strict=True):
+            ns[code] += n
+        assert ns[cause] == max(ns.values())
     work = busy(j, p.device)
     parts = [work.compute, work.communication, *work.transfers.values()]
     wall = intervals.union(j.trace.device.start, j.trace.device.end)
