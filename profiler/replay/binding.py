@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from profiler.analysis.trace.joined import Joined
 from profiler.replay.events import RECORD, SYNC, Events
 from profiler.replay.run import Op
-from profiler.trace.model import NONE, Ints, Kind
+from profiler.trace.model import NONE, Flags, Ints, Kind
 from profiler.trace.names import Copy
+
+Row: TypeAlias = tuple[int, int, int, int]  # device, stream, stream waited for, correlation of the record
 
 H2D = (int(Copy.H2D), int(Copy.H2D_PAGEABLE), int(Copy.H2D_PINNED))
 
@@ -83,9 +86,18 @@ class _Walk:
         self.newest: tuple[list[int], list[int]] | None = None
         self.ends: list[list[int]] = [[] for _ in range(n)]  # measured, in order of submission
         self.acts: list[list[int]] = [[] for _ in range(n)]
-        by_lane = [np.flatnonzero(lanes.lane == k).tolist() for k in range(n)]
-        self.all = by_lane
+        self.all = [np.flatnonzero(lanes.lane == k).tolist() for k in range(n)]
         self.sync = _sync_rows(j)
+        self.before = _submissions(j, lanes)
+
+    def restart(self, time: int) -> None:
+        """Begin a step that is not replayed after the one before it: only measured ends are known of that."""
+        for lane, (submitted, ends) in enumerate(self.before):
+            at = int(np.searchsorted(submitted, time))
+            self.ends[lane], self.acts[lane] = ([int(ends[at - 1])], [NONE]) if at else ([], [])
+        self.last = [NONE] * len(self.last)
+        self.fresh = [False] * len(self.last)
+        self.newest = None
 
     def submit(self, act: int) -> None:
         lane = int(self.lanes.lane[act])
@@ -109,34 +121,48 @@ class _Walk:
         return self.lanes.start[own[at]] if at < len(own) else None
 
 
-def _sync_rows(j: Joined) -> dict[int, tuple[int, int, int, int]]:
-    """By correlation: device, stream, stream waited for, correlation of the record."""
+def _sync_rows(j: Joined) -> dict[int, Row]:
+    """Synchronisation rows by correlation."""
     s = j.trace.syncs
     rows = zip(s.device.tolist(), s.stream.tolist(), s.wait_stream.tolist(), s.wait_record.tolist())
     return {c: row for c, row in zip(s.correlation.tolist(), rows) if c > 0}
 
 
-def bind(j: Joined, events: Events, lanes: Lanes) -> Bound:
-    """Waits and synchronisations of the events, bound."""
+def _submissions(j: Joined, lanes: Lanes) -> list[tuple[Ints, Ints]]:
+    """Of every activity of the trace on each lane: when it was submitted (rising), and its measured end."""
+    device = j.trace.device
+    submitted = np.where(j.launch >= 0, j.trace.host.start[j.launch], device.start)
+    result = []
+    for number, stream in lanes.keys:
+        rows = np.flatnonzero((device.device == number) & (device.stream == stream))
+        rows = rows[np.argsort(submitted[rows], kind="stable")]
+        result.append((submitted[rows], np.maximum.accumulate(device.end[rows])))
+    return result
+
+
+def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags) -> Bound:
+    """Waits and synchronisations, bound. `follows`: segments that come after their predecessor."""
     n = len(events)
     bound = Bound(events.kind.tolist(), [NONE] * n, [NONE] * n, [NONE] * n)
     walk = _Walk(j, events, lanes)
     correlation = np.where(events.host >= 0, j.trace.host.correlation[events.host], NONE).tolist()
     names = [j.trace.names[c] if c >= 0 else "" for c in
              np.where(events.host >= 0, j.trace.host.name[events.host], NONE).tolist()]
-    start, end = events.start.tolist(), events.end.tolist()
+    start, end, segment = events.start.tolist(), events.end.tolist(), events.segment.tolist()
     act = 0
     for i, kind in enumerate(bound.kind):
         if kind in (Op.LAUNCH, Op.FOLLOW):
             bound.lane[i] = int(lanes.lane[act])
             walk.submit(act)
             act += 1
+        elif kind == Op.START and not follows[segment[i]]:
+            walk.restart(start[i])
         elif kind == RECORD:
             walk.record(correlation[i])
         elif kind == Op.WAIT:
             _wait(walk, bound, i, correlation[i], act)
         elif kind == SYNC:
-            _sync(walk, bound, i, correlation[i], names[i], start[i], end[i])
+            _sync(walk, bound, i, correlation[i], names[i], end[i])
         elif kind == Op.EVENT:  # a copy that blocks: for itself
             bound.other[i], bound.until[i] = act - 1, lanes.end[act - 1]
         elif kind == Op.DRAIN:
@@ -146,39 +172,24 @@ def bind(j: Joined, events: Events, lanes: Lanes) -> Bound:
 
 def _wait(walk: _Walk, bound: Bound, i: int, correlation: int, act: int) -> None:
     """A stream's wait: on which lane, and for which activities."""
+    if act >= len(walk.lanes.lane):
+        return _drop(bound, i)  # nothing comes after it
     row = walk.sync.get(correlation)
-    lanes = walk.lanes
-    lane = lanes.number(row[0], row[1]) if row else NONE
-    if lane == NONE:
-        if act >= len(lanes.lane):
-            return _drop(bound, i)
-        lane = int(lanes.lane[act])
-        if lanes.copies[lane] and walk.fresh[lane]:  # what it holds has to be waited for before it is used
-            users = [k for k in walk.recent if not lanes.copies[k]]
-            lane, sources = (users[-1], [lane]) if users else (lane, [])
-        else:
-            sources = []
-    else:
-        sources = []
+    lane, fresh = _waiting(walk, row, act)
     last, recent = walk.newest or (walk.last, walk.recent)
-    sure = bool(sources)
     if row and row[3] in walk.records:
         last, recent = walk.records[row[3]]
-        source = lanes.number(row[0], row[2]) if row[2] >= 0 else NONE
-        sources, sure = ([source] if source != NONE else []), source != NONE
     elif row and row[2] >= 0:
-        last, source = walk.last, lanes.number(row[0], row[2])
-        sources, sure = ([source] if source != NONE else []), True
-    if not sources and not sure:
-        others = [k for k in reversed(recent) if k != lane and last[k] != NONE]
+        last, recent = walk.last, walk.recent
+    sources = [fresh] if fresh != NONE else []
+    if row and row[2] >= 0:
+        sources = [k for k in reversed(recent) if walk.lanes.keys[k][1] == row[2] and k != lane][:1]
+    elif not sources:
+        others = [k for k in reversed(recent) if k != lane and _fits(walk, lane, last[k], act)]
         sources = others[:1] if walk.newest else others
-        fits = [k for k in others if _fits(walk, lane, last[k], act)]
-        if sources and sources[0] not in fits:
-            sources = fits[:1] if walk.newest else fits
-        if len(fits) > 1:
+        if len(others) > 1:
             bound.ambiguous.add(i)
-    found = [(lane, last[k]) for k in sources
-             if k != lane and last[k] != NONE and _fits(walk, lane, last[k], act)]
+    found = [(lane, last[k]) for k in sources if _fits(walk, lane, last[k], act)]
     for k in sources:
         walk.fresh[k] = False
     if not found:
@@ -189,22 +200,43 @@ def _wait(walk: _Walk, bound: Bound, i: int, correlation: int, act: int) -> None
     return None
 
 
+def _waiting(walk: _Walk, row: Row | None, act: int) -> tuple[int, int]:
+    """Lane that waits, and a lane of copies that it must be for; NONE where it may be for others.
+
+    Without a row it is the stream that is submitted to next. But copies that nothing has
+    waited for yet have to be waited for before they are used, and a stream never waits for itself.
+    """
+    lanes = walk.lanes
+    lane = int(lanes.lane[act])
+    if row:
+        known = [k for k, (_, stream) in enumerate(lanes.keys) if stream == row[1]]
+        if known:  # several devices have a stream of that number
+            return lane if lane in known else lanes.number(row[0], row[1]), NONE
+    if lanes.copies[lane] and walk.fresh[lane]:
+        users = [k for k in walk.recent if not lanes.copies[k]]
+        if users:
+            return users[-1], lane
+    return lane, NONE
+
+
 def _drop(bound: Bound, i: int) -> None:
     bound.kind[i] = int(Op.HOST)
 
 
 def _fits(walk: _Walk, lane: int, source: int, act: int) -> bool:
     """Whether the next activity on the lane began after the source had ended, as it must."""
+    if source == NONE:
+        return False
     begun = walk.next_start(lane, act)
     return begun is None or walk.lanes.end[source] <= begun
 
 
-def _sync(walk: _Walk, bound: Bound, i: int, correlation: int, name: str, start: int, end: int) -> None:
+def _sync(walk: _Walk, bound: Bound, i: int, correlation: int, name: str, end: int) -> None:
     """A call that blocks the host: for a stream, an event or the device."""
     row = walk.sync.get(correlation)
     text = name.lower()
     if "event" in text:
-        return _event_sync(walk, bound, i, row, start, end)
+        return _event_sync(walk, bound, i, row, end)
     tails = [(e[-1], k) for k, e in enumerate(walk.ends) if e]
     if "stream" in text:
         lane = walk.lanes.number(row[0], row[1]) if row else NONE
@@ -220,7 +252,7 @@ def _sync(walk: _Walk, bound: Bound, i: int, correlation: int, name: str, start:
     return _device(walk, bound, i, row, end)
 
 
-def _device(walk: _Walk, bound: Bound, i: int, row: tuple[int, int, int, int] | None, end: int) -> None:
+def _device(walk: _Walk, bound: Bound, i: int, row: Row | None, end: int) -> None:
     """A call that waits for a device: the one that its row names, else the one that was done last before.
 
     None when work of every device went on beyond the end of the call.
@@ -238,20 +270,25 @@ def _device(walk: _Walk, bound: Bound, i: int, row: tuple[int, int, int, int] | 
     return None
 
 
-def _event_sync(walk: _Walk, bound: Bound, i: int, row: tuple[int, int, int, int] | None, start: int,
-                end: int) -> None:
-    source = NONE
+def _event_sync(walk: _Walk, bound: Bound, i: int, row: Row | None, end: int) -> None:
+    """A call that waits for an event: the one that its row names, else what was done last before its end."""
+    source = lane = until = NONE
     if row and row[3] in walk.records:
         last, recent = walk.records[row[3]]
         lane = walk.lanes.number(row[0], row[2] if row[2] >= 0 else row[1])
-        source = last[lane] if lane != NONE else last[recent[-1]] if recent else NONE
+        lane = recent[-1] if lane == NONE and recent else lane
+        source = last[lane] if lane != NONE else NONE
+        until = walk.lanes.end[source] if source != NONE else NONE
     else:
-        best = NONE
-        for ends, acts in zip(walk.ends, walk.acts):
+        for k, (ends, acts) in enumerate(zip(walk.ends, walk.acts)):
             at = bisect_right(ends, end) - 1  # ends of a lane rise
-            if at >= 0 and ends[at] > best:
-                best, source = ends[at], acts[at]
-    if source == NONE:
+            if at >= 0 and ends[at] > until:
+                until, source, lane = ends[at], acts[at], k
+    if until == NONE:
         return _drop(bound, i)
-    bound.kind[i], bound.other[i], bound.until[i] = int(Op.EVENT), source, walk.lanes.end[source]
+    bound.until[i] = until
+    if source == NONE:  # of a step that is not replayed: the stream stands for it
+        bound.kind[i], bound.lane[i] = int(Op.STREAM), lane
+    else:
+        bound.kind[i], bound.other[i] = int(Op.EVENT), source
     return None

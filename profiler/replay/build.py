@@ -78,7 +78,7 @@ def model(j: Joined, steps: Steps, budget: int) -> Model:
     loader = Loader.of(j, steps, threads)
     found = events.gather(j, chosen, calls, loader.waits)
     lanes = Lanes.of(j, found)
-    return Model(j, steps, chosen, found, binding.bind(j, found, lanes), lanes, loader)
+    return Model(j, steps, chosen, found, binding.bind(j, found, lanes, chosen.follows), lanes, loader)
 
 
 def columns(m: Model, f: Fit) -> Columns:

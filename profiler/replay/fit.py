@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.joined import Joined, take
+from profiler.analysis.trace.streams import previous_in_stream
+from profiler.replay import queue
 from profiler.replay.binding import Bound, Lanes
 from profiler.replay.events import Events
 from profiler.replay.run import Op
-from profiler.replay.segments import QUEUE
 from profiler.trace.model import NONE, Flags, Ints
 from profiler.trace.names import Call
 
 # Bounds of definitions, section 4: medians, or ns.
 LATENCIES, GAPS, GAP_NS, TAIL_NS, CALLS, CALL_NS = 2, 3, 5_000, 100_000, 6, 30_000
-BLOCKED = 5       # long launch calls from which the queue's depth can be told, if most are nearly ALIKE
-HELD = 200        # of which as many are looked at
-ALIKE = 0.05
+UNSEEN_NS = 1_000  # gap of a stream that was never queued on, where the trace does not show a smaller one
+NEVER = np.iinfo(np.int64).max
 SMALLEST = 5      # gaps that tell how small a gap can be
 ROUNDS = 3        # of fitting: which term binds depends on the medians, and they on that
 _WAITS = (int(Op.STREAM), int(Op.EVENT), int(Op.DEVICE))
@@ -41,7 +41,7 @@ class Fit:
     blocked: bool      # whether the depth is the trace's own
 
 
-def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, bounded: bool) -> Fit:
+def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags, bounded: bool) -> Fit:
     """Durations that make the replay meet the trace, or come as near as the bounds allow."""
     n = len(events)
     kind = np.array(bound.kind, np.int64)
@@ -49,9 +49,10 @@ def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, bounded: bool) ->
     cost[:] = events.end - events.start
     launches = np.flatnonzero(kind == Op.LAUNCH)
     limit = _limits(j, events, launches, cost[launches])
-    depth, blocked, freed = _queue(events, lanes, launches, cost[launches] > limit)
+    found = queue.queues(j)
+    depth, blocked = queue.depth(j, found, events.host[launches][cost[launches] > limit])
     called = events.start.copy()
-    called[launches] = np.maximum(called[launches], freed)
+    called[launches] = np.maximum(called[launches], queue.freed(found, events.host[launches], depth))
     cost[launches] = np.maximum(events.end - called, 0)[launches]
     if bounded:
         cost[launches] = np.minimum(cost[launches], limit)
@@ -59,8 +60,9 @@ def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, bounded: bool) ->
     middle = _Middle(j.trace.resolution_ns)
     if len(submits):
         group = _groups(j, events, submits)
-        found = _activities(events, bound, lanes, called[submits], group, middle, bounded)
-        delay[submits], gap[submits] = found
+        ready, waited = _ready(j, events, bound, lanes, follows)
+        terms = _activities(events, lanes, ready, waited, called[submits], group, middle, bounded)
+        delay[submits], gap[submits] = terms
         length[submits] = np.array(lanes.end) - np.array(lanes.start)
     usual = cost[launches][(cost[launches] > 0) & (cost[launches] <= limit)]
     _waits(j, events, bound, kind, cost, delay, middle(usual), middle, bounded)
@@ -82,9 +84,8 @@ class _Middle:
         if not len(values):
             return 0
         middle = float(np.median(values))
-        if self.near:
-            middle = float(values[np.abs(values - middle) <= max(self.near, middle / 2)].mean())
-        return round(middle)
+        near = values[np.abs(values - middle) <= max(self.near, middle / 2)] if self.near else values[:0]
+        return round(float(near.mean()) if len(near) else middle)
 
 
 def _limits(j: Joined, events: Events, launches: Ints, cost: Ints) -> Ints:
@@ -99,32 +100,6 @@ def _limits(j: Joined, events: Events, launches: Ints, cost: Ints) -> Ints:
     return limit
 
 
-def _queue(events: Events, lanes: Lanes, launches: Ints, long: Flags) -> tuple[int, bool, Ints]:
-    """Depth of a device's launch queue, whether the trace shows it, and when each call found room in it.
-
-    The depth is the number of activities that had been submitted and not begun when blocked
-    calls came free.
-    """
-    act = np.searchsorted(np.flatnonzero(events.submits), launches)
-    begun, lane = np.array(lanes.start, np.int64)[act], lanes.lane[act]
-    end = events.end[launches]
-    depth, blocked, rows = QUEUE, False, []
-    for own in lanes.devices.values():
-        mine = np.flatnonzero(np.isin(lane, own))
-        rows.append(mine)
-        held = np.flatnonzero(long[mine])[-HELD:]
-        pending = np.array([int((begun[mine[:i]] > end[mine[i]]).sum()) for i in held.tolist()], np.int64)
-        pending = pending[pending > QUEUE // 8]
-        if len(pending) >= BLOCKED:
-            low, middle, high = np.percentile(pending, [25, 50, 75])
-            if high - low <= ALIKE * middle:
-                depth, blocked = round(float(middle)), True
-    freed = np.zeros(len(launches), np.int64)
-    for mine in rows:
-        freed[mine[depth:]] = begun[mine[:-depth]] if len(mine) > depth else 0
-    return depth, blocked, freed
-
-
 def _groups(j: Joined, events: Events, submits: Ints) -> Ints:
     """Activities whose launch latencies are alike: by what they are and how they were launched."""
     rows, host = events.device[submits], events.host[submits]
@@ -132,10 +107,16 @@ def _groups(j: Joined, events: Events, submits: Ints) -> Ints:
     return j.trace.device.kind[rows].astype(np.int64) * 4 + 2 * j.communication[rows] + (call == Call.GRAPH)
 
 
-def _ready(events: Events, bound: Bound, lanes: Lanes) -> tuple[Ints, Flags]:
-    """When each activity's stream was ready for it (NONE: it was the first), and whether after a wait."""
+def _ready(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags) -> tuple[Ints, Flags]:
+    """When each activity's stream was ready for it (NONE: it was the first), and whether after a wait.
+
+    What was before it on its stream in the trace counts, also when that is not replayed.
+    """
     ready = [NONE] * len(lanes.keys)
     waited = [False] * len(lanes.keys)
+    rows = events.device[events.submits]
+    previous = take(j.trace.device.end, previous_in_stream(j)[rows]).tolist()
+    new = set(np.flatnonzero((events.kind == Op.START) & ~follows[events.segment]).tolist())
     result: list[int] = []
     after: list[bool] = []
     end = lanes.end
@@ -143,20 +124,21 @@ def _ready(events: Events, bound: Bound, lanes: Lanes) -> tuple[Ints, Flags]:
         if kind in (Op.LAUNCH, Op.FOLLOW):
             for lane2, other2 in bound.extra.get(i, ()):
                 ready[lane2] = max(ready[lane2], end[other2])
-            result.append(ready[lane])
+            result.append(previous[len(result)] if ready[lane] == NONE else ready[lane])
             after.append(waited[lane])
             ready[lane], waited[lane] = end[len(result) - 1], False
+        elif i in new:
+            ready = [NONE] * len(ready)
         elif kind == Op.WAIT:
             for lane2, other2 in ((lane, other), *bound.extra.get(i, ())):
                 ready[lane2], waited[lane2] = max(ready[lane2], end[other2]), True
     return np.array(result, np.int64), np.array(after, np.bool_)
 
 
-def _activities(events: Events, bound: Bound, lanes: Lanes, called: Ints, group: Ints, middle: _Middle,
-                bounded: bool) -> tuple[Ints, Ints]:
+def _activities(events: Events, lanes: Lanes, ready: Ints, waited: Flags, called: Ints, group: Ints,
+                middle: _Middle, bounded: bool) -> tuple[Ints, Ints]:
     """Latency and gap of every activity."""
     submits = np.flatnonzero(events.submits)
-    ready, waited = _ready(events, bound, lanes)
     begun = np.array(lanes.start, np.int64)
     latency, gap = begun - called, begun - ready
     first = (events.kind[submits] == Op.LAUNCH) & (events.host[submits] >= 0)
@@ -166,7 +148,8 @@ def _activities(events: Events, bound: Bound, lanes: Lanes, called: Ints, group:
     between = 0
     for _ in range(ROUNDS):
         queued = (ready != NONE) & (gap >= 0) & (called + low < ready) & ~waited
-        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited, middle)
+        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited,
+                           UNSEEN_NS if bounded else NEVER, middle)
         host_bound = usual & (called + low >= ready + between)
         low = _medians(latency, group, host_bound, usual, middle)
     by_host = ((called + low >= ready + between) & first) | (ready == NONE)
@@ -180,9 +163,14 @@ def _activities(events: Events, bound: Bound, lanes: Lanes, called: Ints, group:
     return delay, rest
 
 
-def _between(gap: Ints, queued: Flags, usual: Flags, middle: _Middle) -> int:
-    """Middle gap of queued activities; where none was queued, of the smallest gaps: none is smaller."""
-    return middle(gap[queued] if queued.any() else np.sort(gap[usual])[:SMALLEST])
+def _between(gap: Ints, queued: Flags, usual: Flags, unseen: int, middle: _Middle) -> int:
+    """Usual gap of queued activities; where none was queued, of the smallest gaps, but `unseen` at most.
+
+    Gaps add up along a stream, so it is the mean, of those that are no outliers.
+    """
+    values = gap[queued] if queued.any() else np.minimum(np.sort(gap[usual])[:SMALLEST], unseen)
+    values = values[values <= GAPS * middle(values)]
+    return round(float(values.mean())) if len(values) else 0
 
 
 def _medians(values: Ints, group: Ints, wanted: Flags, otherwise: Flags, middle: _Middle) -> Ints:
@@ -232,7 +220,7 @@ def _drains(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints) -> 
         busy = same & (until > start)
         against = busy & (until > end)
         free = "free" in text and "async" not in text and "host" not in text
-        if against.any() or not (free or busy.sum() >= BLOCKED):
+        if against.any() or not (free or busy.sum() >= queue.BLOCKED):
             kind[rows[same]] = int(Op.HOST)
         else:
             cost[rows[same]] = (end - np.maximum(start, until))[same]

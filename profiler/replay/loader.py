@@ -54,8 +54,8 @@ class Loader:
         length = end - start
         own = min(int(length.min()), OVERHEAD_NS) if len(rows) else 0
         workers = any("SingleProcess" not in j.trace.names[c] for c in np.unique(host.name[rows]).tolist())
-        waited = (length - own)[steps.counted[steps.at(start)]].sum() if len(rows) else 0
-        known = bool(waited >= KNOWN * (steps.end - steps.start)[steps.counted].sum()) and len(rows) > 1
+        waits = np.where(length > 2 * own, length - own, 0)[steps.counted[steps.at(start)]].sum()
+        known = bool(waits >= KNOWN * (steps.end - steps.start)[steps.counted].sum()) and len(rows) > 1
         return cls(rows, start, end, own, workers, known, _arrivals(start, end, own))
 
     def costs(self, rows: Ints, segment: Ints, segments: Segments) -> tuple[Ints, Ints, Ints]:

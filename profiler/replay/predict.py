@@ -34,7 +34,7 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
         return Replay.none("the trace has no steps")
     m = model(j, steps, budget)
     truth = measured(steady, m.segments)
-    fits = [fit(j, m.events, m.bound, m.lanes, bounded) for bounded in (True, False)]
+    fits = [fit(j, m.events, m.bound, m.lanes, m.segments.follows, bounded) for bounded in (True, False)]
     programs = [columns(m, f) for f in fits]
     base = [_pace(m, c, f) for c, f in zip(programs, fits)]
     error, unbounded = (abs(pace.of(truth) / truth.step - 1) for pace in base)

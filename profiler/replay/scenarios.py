@@ -36,7 +36,8 @@ def no_transfer(m: Model, w: Work, c: Columns) -> Columns:
 
 
 def no_sync(m: Model, w: Work, c: Columns) -> Columns:
-    return _host(c, np.isin(c.kind, HOST_WAITS) & ~(w.batch_calls | w.named_events)[c.event])
+    waits = np.isin(c.kind, HOST_WAITS) & ~(w.batch_calls | w.named_events)[c.event]
+    return _host(c, waits, keep_cost=True)
 
 
 def no_launch_overhead(m: Model, w: Work, c: Columns) -> Columns:

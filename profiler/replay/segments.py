@@ -14,7 +14,7 @@ from profiler.trace.names import Call
 
 MOST = 16       # steps that are replayed at most
 BLOCK = 4       # steps that are drawn together
-WARM = 4        # times that a step is replayed at most before what is counted
+WARM = 4        # steps that are replayed at most before those that count
 QUEUE = 1020    # activities that a device's launch queue holds, where blocked launches do not tell
 TOGETHER = 0.02  # share of a thread's calls that may run beside the chain's for it to be part of the chain
 USED = (Call.LAUNCH, Call.GRAPH, Call.MEMCPY, Call.MEMSET, Call.ALLOCATOR, Call.SYNC, Call.RECORD, Call.WAIT)
@@ -24,7 +24,7 @@ USED = (Call.LAUNCH, Call.GRAPH, Call.MEMCPY, Call.MEMSET, Call.ALLOCATOR, Call.
 class Segments:
     """Steps in the order in which they are replayed, m of them. Times are the trace's, ns."""
 
-    step: Ints      # row of Steps; one that warms up may come several times
+    step: Ints      # row of Steps, rising
     start: Ints
     end: Ints       # of the host window
     stop: Ints      # where the next step begins in the trace; `end` where none follows
@@ -60,21 +60,27 @@ def _drawn(rows: Ints, follows: Flags, cost: Ints, budget: int) -> tuple[Ints, F
     """Blocks of successive steps, evenly spread over `rows`, as many as fit; and which of them are counted.
 
     Work and batches of one step reach into the next, so that each block begins with the step
-    before it, not counted; the first one several times, until the launch queue could be full.
+    before it, not counted; the first one with several, until the launch queue could be full.
     """
     for n in range(min(MOST, len(rows)), 0, -1):
         blocks = -(-n // BLOCK)
         first = np.round(np.linspace(0, len(rows) - n // blocks, blocks)).astype(np.int64)
         at = np.unique(np.concatenate([np.arange(f, min(f + -(-n // blocks), len(rows))) for f in first]))
         drawn = rows[at[:n]]
-        lead = np.concatenate(([True], np.diff(drawn) != 1)) & follows[drawn]
-        warm = min(int(np.ceil(QUEUE / max(cost[drawn].mean(), 1))), WARM)
-        times = np.where(lead, np.where(drawn == drawn[0], warm, 1), 0)
-        if cost[drawn].sum() + (times * cost[drawn - 1]).sum() <= budget or n == 1:
+        fill = min(int(np.ceil(QUEUE / max(cost[drawn].mean(), 1))), WARM)
+        warm = [fill, *(np.diff(drawn) != 1).tolist()]
+        chosen = np.unique(np.concatenate([_before(row, k, follows) for row, k in zip(drawn.tolist(), warm)]))
+        if cost[chosen].sum() <= budget or n == 1:
             break
-    chosen = np.concatenate([np.append(np.full(k, row - 1), row) for row, k in zip(drawn, times)])
-    counted = np.concatenate([np.append(np.zeros(k, np.bool_), True) for k in times])
-    return chosen, counted
+    return chosen, np.isin(chosen, drawn)
+
+
+def _before(row: int, k: int, follows: Flags) -> Ints:
+    """A step after the k before it, as far as they follow one another."""
+    first = row
+    while k and follows[first]:
+        first, k = first - 1, k - 1
+    return np.arange(first, row + 1)
 
 
 def chain_calls(j: Joined, thread: int) -> tuple[Ints, list[int]]:
