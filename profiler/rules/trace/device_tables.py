@@ -8,6 +8,7 @@ import numpy as np
 
 from profiler.analysis.summary import Spread
 from profiler.analysis.trace.copies import copies
+from profiler.analysis.trace.critical_path import parts
 from profiler.analysis.trace.intervals import union
 from profiler.analysis.trace.launches import launches
 from profiler.analysis.trace.overlap import devices
@@ -94,26 +95,16 @@ def _touches(facts: TraceFacts, start: Any, end: Any) -> Any:
 
 
 def critical(facts: TraceFacts) -> dict[str, Any] | None:
-    """Time on the critical path by class, ms per step, and by kernel or operator; None without a device."""
+    """The critical path by class, ms per step, and by what is on it; None without a device or a replay."""
     path = facts.critical_path
     if path is None:
         return None
     windows = facts.steady.windows[facts.steady.counted]
-    counted = union(windows[:, 0], windows[:, 1])
-    classes = {name: per_step(facts, ns / 1e6) for name, ns in path.total_ns(counted).items()} \
-        if facts.divisor else {name: ns / 1e6 for name, ns in path.total_ns().items()}
-    trace = facts.trace
-    spent: dict[str, int] = {}
-    long = path.end - path.start
-    for rows, column in ((path.device, trace.device.name), (path.host, trace.host.name)):
-        known = rows >= 0
-        if known.any():
-            code, ns = column[rows[known]], long[known]
-            for one in np.unique(code[code >= 0]).tolist():
-                spent[trace.names[one]] = spent.get(trace.names[one], 0) + int(ns[code == one].sum())
-    order = sorted(spent, key=lambda text: (-spent[text], text))
-    return {"by_class_ms": classes, "window_ms": (path.window[1] - path.window[0]) / 1e6,
-            "by_name": cut([{"name": text, "total_ms": spent[text] / 1e6} for text in order], "total_ms")}
+    counted = union(windows[:, 0], windows[:, 1]) if facts.divisor else None
+    steps = facts.divisor or 1
+    return {"by_class_ms": {name: ns / 1e6 / steps for name, ns in path.total_ns(counted).items()},
+            "window_ms": (path.window[1] - path.window[0]) / 1e6,
+            "parts": cut((figures(p) for p in parts(path, facts.trace, counted)), "total_ms")}
 
 
 def _us(times: Spread | None) -> dict[str, float | None] | None:

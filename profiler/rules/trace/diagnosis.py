@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from profiler.analysis.trace.ranks import Ranks, ranks
+from profiler.analysis.trace.straggler import Straggler, straggler
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import Decision
 from profiler.rules.trace import device_tables, memory_tables, numbers, sentences, tables
@@ -31,6 +33,17 @@ class TraceDiagnosis:
         also = dict.fromkeys(word for word in (*own.also, *others)
                              if word not in (own.verdict, "unknown", "compute_bound"))
         return replace(own, also=tuple(also))
+
+    @cached_property
+    def ranks(self) -> Ranks | None:
+        """Collectives of several processes, matched; None for one."""
+        return ranks([facts.process for facts in self.every]) if len(self.every) > 1 else None
+
+    @cached_property
+    def straggler(self) -> Straggler | None:
+        """Who holds the others up, with a margin, or nobody; None for one process."""
+        slowest = max((facts.step_ns for facts in self.every if facts.step_ns is not None), default=None)
+        return None if self.ranks is None else straggler(self.ranks, slowest)
 
     @property
     def verdict(self) -> str:
@@ -64,7 +77,8 @@ class TraceDiagnosis:
             "ruled_out": [{"rule": rule.title, "text": out.ruled_out}
                           for rule, out in self._outcomes if out.ruled_out],
             "lacks": [{"rule": rule.title, "text": out.lacks} for rule, out in self._outcomes if out.lacks],
-            **self._tables(), "notes": list(sentences.notes(facts, self.every)),
+            **self._tables(), "traces": [numbers.trace(f) for f in self.every],
+            "notes": list(sentences.notes(facts, self.every, self.straggler)),
         }
 
     def _tables(self) -> dict[str, Any]:
@@ -73,7 +87,7 @@ class TraceDiagnosis:
         return {
             "kernels": tables.kernels(facts), "operators": tables.operators(facts),
             "modules": tables.modules(facts), "communication": tables.communication(facts),
-            "waiting": tables.waiting(self.every), "launches": device_tables.launching(facts),
+            "waiting": tables.waiting(self.ranks, self.straggler), "launches": device_tables.launching(facts),
             "queue": device_tables.queues(facts), "copies": device_tables.copied(facts),
             "devices": device_tables.busy(facts), "gaps": device_tables.gaps(facts),
             "critical_path": device_tables.critical(facts), "memory": memory_tables.memory(facts),

@@ -16,7 +16,8 @@ from profiler.analysis.trace.completeness import Completeness
 from profiler.analysis.trace.critical_path import CriticalPath, critical_path
 from profiler.analysis.trace.efficiency import Mfu, mfu
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.kernels import Kernels
+from profiler.analysis.trace.kernels import Kernels, Summary
+from profiler.analysis.trace.labels import Labels
 from profiler.analysis.trace.memory import Timeline, timelines
 from profiler.analysis.trace.modules import Module, modules
 from profiler.analysis.trace.operators import Operator, operators
@@ -72,7 +73,11 @@ class TraceFacts:
 
     @cached_property
     def partition(self) -> Partition:
-        return partition.partition(self.joined, self.steps)
+        return partition.partition(self.joined, self.steps, labels=self.labels)
+
+    @cached_property
+    def labels(self) -> Labels:
+        return Labels(self.joined, self.steps)
 
     @property
     def on_device(self) -> bool:
@@ -190,6 +195,11 @@ class TraceFacts:
         return self._operators[keys]
 
     @cached_property
+    def kernel_summary(self) -> Summary:
+        """Of the kernels that were launched in the counted steps."""
+        return self.kernels.summary(self.activities)
+
+    @cached_property
     def modules(self) -> tuple[Module, ...]:
         return modules(self.owners, self.activities)
 
@@ -206,7 +216,7 @@ class TraceFacts:
         """None where there is no accelerator, nothing can be claimed, or no replay was asked for."""
         if self.lacks or not self.on_device or not self.what_if:
             return None
-        return critical_path(self.joined, self.steps, self.steady)
+        return critical_path(self.joined, self.steps, self.steady, self.labels)
 
     @cached_property
     def timelines(self) -> tuple[Timeline, ...]:

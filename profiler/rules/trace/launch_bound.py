@@ -28,7 +28,7 @@ def check(facts: TraceFacts) -> Outcome:
                                  "count", SOURCE))
         evidence.append(Evidence("Median launch call", float(np.median((host.end - host.start)[rows])), "ns",
                                  SOURCE))
-    median = facts.kernels.summary(facts.activities).median_ns
+    median = facts.kernel_summary.median_ns
     if median is not None:
         evidence.append(Evidence("Median kernel", median, "ns", SOURCE))
     return Outcome((Finding(

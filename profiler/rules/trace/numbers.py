@@ -80,6 +80,20 @@ def ranks(every: Sequence[TraceFacts]) -> list[dict[str, Any]] | None:
             for f in every]
 
 
+def trace(facts: TraceFacts) -> dict[str, Any]:
+    """What was read of one process, and what of its file was lost."""
+    read = facts.trace
+    losses = read.losses
+    return {"source": read.source, "rank": read.rank, "world_size": read.world_size, "pid": pid(facts),
+            "base_ns": read.base_ns, "absolute": read.absolute, "resolution_ns": read.resolution_ns,
+            "host_events": len(read.host), "device_events": len(read.device),
+            "losses": {"events": losses.events, "invalid": losses.invalid, "unfinished": losses.unfinished,
+                       "repaired": losses.repaired, "unreadable": losses.unreadable,
+                       "missing_values": losses.missing_values, "truncated_at": losses.truncated_at,
+                       "examples": list(losses.examples)},
+            "notes": list(read.notes)}
+
+
 def pid(facts: TraceFacts) -> int | None:
     """Of the process, by the loop's thread; None without host events."""
     return facts.trace.threads[facts.steps.thread].pid if facts.steps.thread != NONE else None

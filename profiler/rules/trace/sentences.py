@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from profiler.analysis.trace.steady import DEVICE
+from profiler.analysis.trace.straggler import Straggler
 from profiler.rules.base import plural
 from profiler.rules.trace.facts import NOT_ASKED, TraceFacts
 from profiler.units import format_count, format_ms, ms_decimals
@@ -34,9 +35,11 @@ def headline(facts: TraceFacts) -> str:
     return f"{format_ms(facts.cost(word), decimals)} of {whole} {what}"
 
 
-def notes(facts: TraceFacts, every: Sequence[TraceFacts]) -> tuple[str, ...]:
-    """In order of weight; no note twice."""
+def notes(facts: TraceFacts, every: Sequence[TraceFacts], who: Straggler | None = None) -> tuple[str, ...]:
+    """In order of weight; no note twice. `who`: the rank that holds the others up, of several."""
     found = list(_ranks(facts, every))
+    if who is not None and who.name is not None:
+        found.append(who.reason)
     found += facts.trace.notes
     found += facts.steps.notes
     if not facts.lacks:

@@ -16,7 +16,7 @@ ENGINE = 1  # grows with every change of what figures mean: older results are wo
 # What is put into the diagnosis of a recording, beside its own figures.
 _ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "what_if", "replay_error",
           "replay", "kernels", "operators", "modules", "communication", "waiting", "launches", "queue",
-          "copies", "devices", "gaps", "critical_path", "memory", "efficiency", "roofline")
+          "copies", "devices", "gaps", "critical_path", "memory", "efficiency", "roofline", "traces")
 
 
 def result(told: Mapping[str, Any], attachments: list[int]) -> dict[str, Any]:

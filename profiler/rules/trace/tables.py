@@ -6,11 +6,11 @@ A table is of the counted steps; sums are over all of them, what ends in `per_st
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from profiler.analysis.trace.ranks import ranks
-from profiler.analysis.trace.straggler import straggler
+from profiler.analysis.trace.ranks import Ranks
+from profiler.analysis.trace.straggler import Straggler
 from profiler.rules.trace.facts import TraceFacts
 
 MOST = 100  # rows of a table; what is left out is summed up
@@ -49,7 +49,7 @@ def partition(facts: TraceFacts) -> dict[str, Any]:
 def kernels(facts: TraceFacts) -> dict[str, Any] | None:
     """By name, operator, module and input shapes; None without kernels in the steps."""
     found, rows = facts.kernels, facts.activities
-    summary = found.summary(rows)
+    summary = facts.kernel_summary
     if not summary.count:
         return None
 
@@ -90,13 +90,10 @@ def communication(facts: TraceFacts) -> dict[str, Any] | None:
             "by_size": cut((figures(row) for row in found.rows), "time_ms")}
 
 
-def waiting(every: Sequence[TraceFacts]) -> dict[str, Any] | None:
+def waiting(found: Ranks | None, who: Straggler | None) -> dict[str, Any] | None:
     """What several ranks' traces tell together: who waits for whom, and whose clock is off."""
-    found = ranks([facts.process for facts in every])
-    if found is None:
+    if found is None or who is None:
         return None
-    slowest = max((facts.step_ns for facts in every if facts.step_ns is not None), default=None)
-    who = straggler(found, slowest)
     clocks = [{"rank": name, "offset_ms": _ms(c.offset), "low_ms": _ms(c.low), "high_ms": _ms(c.high),
                "agrees": c.agrees} for name, c in zip(found.names, found.clocks, strict=False)]
     return {**figures(who, "waiting", "name"), "straggler": who.name, "basis": found.basis,

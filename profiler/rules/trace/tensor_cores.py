@@ -19,7 +19,7 @@ def check(facts: TraceFacts) -> Outcome:
     major = facts.properties.get("computeMajor")
     if isinstance(major, int) and major < VOLTA:
         return Outcome(ruled_out="the device has none")
-    told = facts.kernels.summary(facts.activities)
+    told = facts.kernel_summary
     if told.tensor_cores is None or told.tensor_cores_possible is None:
         return Outcome(lacks="the trace has no kernel in the steps")
     beside = max(0.0, told.tensor_cores_possible - told.tensor_cores)
