@@ -4,10 +4,12 @@
     python tests/bench/trace_engine.py --curve 250000,500000,1000000,2000000,4000000,10000000
 
 The file is made by `trace_big.py`. Whole processes are measured, from start to exit: wall time, and the peak
-resident memory that the kernel counted. HTA (`traceinsight` 0.6.1) does construction, temporal, idle-time
-and kernel breakdown, overlap, launch statistics, queue length and memory bandwidth; it runs under `--hta`, a
-Python that has it, or under a venv that is made for the occasion. Repeats alternate; medians are compared.
-`--curve` runs ours alone, over growing files. The exit status is 1 when an aim is missed.
+resident memory that the kernel counted of the largest process, or that was seen of a process and its
+children together, in a run of its own, where that is more. HTA (`traceinsight` 0.6.1) does construction,
+temporal, idle-time and kernel breakdown, overlap, launch statistics, queue length and memory bandwidth; it
+runs under `--hta`, a Python that has it, or under a venv that is made for the occasion. Repeats alternate;
+medians are compared. `--curve` runs ours alone, over growing files. The exit status is 1 when an aim is
+missed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -65,6 +68,33 @@ def measure(command: Sequence[str | Path]) -> Cost:
         return Cost(seconds, usage.ru_maxrss * 1024, out.read().decode(errors="replace"))
 
 
+def together(command: Sequence[str | Path]) -> int:
+    """Peak memory of a process and its children, bytes; shared pages count once. A look every 20 ms."""
+    child = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, cwd=ROOT,
+                             stderr=subprocess.DEVNULL)
+    peak = 0
+    while child.poll() is None:
+        peak = max(peak, sum(_proportional(pid) for pid in _family(child.pid)))
+        time.sleep(0.02)
+    return peak
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        inside = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return [pid]
+    return [pid, *(one for child in inside for one in _family(int(child)))]
+
+
+def _proportional(pid: int) -> int:
+    try:
+        found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.MULTILINE)
+    except OSError:  # it has ended
+        return 0
+    return int(found.group(1)) * 1024 if found else 0
+
+
 def make(source: Path, out: Path, events: int) -> str:
     """Write the large trace; one line about it."""
     done = subprocess.run([sys.executable, BENCH / "trace_big.py", source, out, "--events", str(events)],
@@ -95,7 +125,8 @@ def compare(trace: Path, hta: Path, repeats: int) -> bool:
         for name, command in commands.items():
             costs[name].append(measure(command))
     seconds = {name: statistics.median(c.seconds for c in all_) for name, all_ in costs.items()}
-    peak = {name: statistics.median(c.peak for c in all_) for name, all_ in costs.items()}
+    peak = {name: max(statistics.median(c.peak for c in all_), together(commands[name]))
+            for name, all_ in costs.items()}
     print(f"{'':24} {'seconds':>8} {'range':>15} {'peak MB':>8} {'time/HTA':>9} {'memory/HTA':>11}")
     met = True
     for name, all_ in costs.items():
@@ -125,8 +156,9 @@ def curve(source: Path, folder: Path, sizes: Sequence[int], suffix: str) -> bool
         line = f"{about:44}"
         for options in OURS.values():
             cost = measure(ours(trace, *options))
-            line += f" {cost.seconds:10.2f} s {cost.peak / MB:6.0f} MB {cost.seconds / made * 1e6:6.2f} us/ev"
-            met &= cost.peak <= CURVE_MEMORY * MB
+            peak = max(cost.peak, together(ours(trace, *options)))
+            line += f" {cost.seconds:10.2f} s {peak / MB:6.0f} MB {cost.seconds / made * 1e6:6.2f} us/ev"
+            met &= peak <= CURVE_MEMORY * MB
         trace.unlink()
         print(line, flush=True)
     return met
