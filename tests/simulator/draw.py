@@ -39,6 +39,9 @@ def draw(seed: int, kind: Kind | None = None, size: float = 1.0) -> tuple[str, s
         records=r.random() < 0.8,
         helper=not old and r.random() < 0.2,
         hip=hip,
+        first_device=r.choice((0, 0, 0, 3)),
+        duplicates=r.random() < 0.1,
+        lost=r.choice((0.0, 0.0, 0.0, 0.004)),
         offset_us=r.randint(100_000_000_000, 1_900_000_000_000),
     )
     return chosen.__name__, variant, spec, layout

@@ -13,7 +13,7 @@ def reading(loop: Loop) -> None:
     """A scalar read, or a synchronisation."""
     spec = loop.spec
     loop.python(2)
-    if spec.reading.startswith("device"):
+    if spec.reading.startswith("device") or spec.reading == "phases":
         loop.add(
             Action(
                 A.SYNC, loop.host(4), "cudaDeviceSynchronize", A.PYTHON, -1, loop.draw.ns(6, 0.1), info=True

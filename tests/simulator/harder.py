@@ -141,6 +141,36 @@ def saves(r: Draw, s: Spec) -> tuple[str, Spec]:
     return "a checkpoint every step", replace(s, named=(named,), reading=r.choice(("none", "end")))
 
 
+def late(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((launch_bound, compute_bound, sync_bound))(r, s)
+    return f"kernels start after their call, {name}", replace(spec, late=True, spread=0.3)
+
+
+def several_graphs(r: Draw, s: Spec) -> tuple[str, Spec]:
+    return "graphs and an eager optimizer", replace(
+        s,
+        graph=True,
+        graphs=r.randint(2, 8),
+        kernel_us=r.uniform(3, 40),
+        optimizer="per_parameter",
+        parameters=12,
+    )
+
+
+def inference(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((compute_bound, launch_bound, transfer_bound, sync_bound))(r, s)
+    return f"inference, {name}", replace(spec, inference=True)
+
+
+def synthetic(r: Draw, s: Spec) -> tuple[str, Spec]:
+    name, spec = r.choice((compute_bound, launch_bound))(r, s)
+    return f"no loader, {name}", replace(spec, synthetic=True)
+
+
+def phases(r: Draw, s: Spec) -> tuple[str, Spec]:
+    return "every phase synchronised", replace(s, reading="phases", kernel_us=r.uniform(8, 40))
+
+
 HARDER = (
     few_steps,
     bursty,
@@ -161,4 +191,9 @@ HARDER = (
     rough,
     masks,
     saves,
+    late,
+    several_graphs,
+    inference,
+    synthetic,
+    phases,
 )

@@ -42,6 +42,9 @@ class Layout:
     stream_text: bool = False  # tid "stream 7"
     records: bool = True  # event records are in the file
     hip: bool = False  # names of AMD's runtime
+    first_device: int = 0  # id of the process's first device
+    duplicates: bool = False  # the steps are annotated on another thread too
+    lost: float = 0.0  # share of the kernels whose launch is not in the file
     helper: bool = False  # a thread that pins memory beside the loop
     rank: int = 0
     ranks: int = 1
@@ -180,6 +183,10 @@ class Writer:
     def write_helper(self) -> None:
         """The loader's thread that pins memory: the loop does not wait for it."""
         for k, t0 in enumerate(self.timeline.step_start):
+            if self.layout.duplicates:
+                name, tid = f"ProfilerStep#{self.program.number(k)}", self.pid + 900
+                end = self.timeline.step_end[k]
+                self.row("user_annotation", name, self.pid, tid, t0 + 40_000, end, {"External id": 1})
             at = t0 + 150_000 + 9_000 * (k % 5)
             args = {"External id": 900_000 + k, "correlation": 900_000 + k, "cbid": 27}
             self.row(
@@ -236,7 +243,7 @@ class Writer:
             "cuda_sync_kind": kind,
             "stream": call.stream,
             "correlation": call.correlation,
-            "device": call.device,
+            "device": call.device + self.layout.first_device,
         }
         if kind == "Stream Wait Event":
             if call.info not in records:
@@ -247,7 +254,7 @@ class Writer:
                 "wait_on_cuda_event_record_corr_id": record.correlation,
                 "wait_on_cuda_event_id": 9,
             }
-        self.row("cuda_sync", kind, call.device, call.stream, call.start + 200, call.end, args)
+        self.row("cuda_sync", kind, args["device"], call.stream, call.start + 200, call.end, args)
 
 
 def text(timeline: Timeline, program: Program, gpu: Gpu, layout: Layout) -> str:

@@ -19,11 +19,12 @@ def write_devices(writer: Writer) -> None:
     first = {call.correlation: 0 for call in timeline.calls}
     for number, a in enumerate(timeline.activities):
         call = timeline.calls[a.call] if a.call >= 0 else None
+        device = a.device + writer.layout.first_device
         correlation = call.correlation if call else 400 + number
         tid = f"stream {a.stream}" if writer.layout.stream_text else a.stream
         args: dict[str, Any] = {
             "External id": writer.owner.get(a.call, 0),
-            "device": a.device,
+            "device": device,
             "context": 1,
             "stream": a.stream,
             "correlation": correlation,
@@ -35,10 +36,10 @@ def write_devices(writer: Writer) -> None:
         name = a.name
         if writer.layout.hip and category == "gpu_memcpy":
             name = "CopyHostToDevice" if a.kind.startswith("h2d") else "CopyDeviceToHost"
-        writer.row(category, name, a.device, tid, a.start, a.end, args)
+        writer.row(category, name, device, tid, a.start, a.end, args)
         if first.get(correlation) == 0:
             first[correlation] = 1
-            writer.flow("f", correlation, "ac2g", "ac2g", a.device, tid, a.start)
+            writer.flow("f", correlation, "ac2g", "ac2g", device, tid, a.start)
     if writer.layout.annotations and not writer.layout.old:
         write_copies(writer)
 
@@ -82,7 +83,7 @@ def write_copies(writer: Writer) -> None:
         for row in rows:
             for a in by_call.get(row, ()):
                 if a.kind in ("compute", "communication"):
-                    streams[(a.device, a.stream)].append(a)
+                    streams[(a.device + writer.layout.first_device, a.stream)].append(a)
         for (device, stream), own in streams.items():
             writer.row(
                 "gpu_user_annotation",

@@ -78,6 +78,10 @@ class Spec:
     vary: float = 0.0  # of the work of a step, as with sequences of several lengths
     rough: float = 1.0  # by how much latencies and gaps of the device scatter more than usual
     restart: int = -1
+    late: bool = False  # a kernel starts some time after the end of its launch call
+    graphs: int = 1  # of a step, where there are graphs; with several the optimizer is not in one
+    inference: bool = False  # forward only
+    synthetic: bool = False  # no loader and no copies
     gather: bool = False  # parameters are gathered before each block of the forward
 
 
@@ -135,15 +139,17 @@ class Loop:
     ) -> None:
         run = self.draw.ns(us * self.factor, self.spec.kernel_spread)
         block = self.draw.random.choice((128, 256, 512))
+        called = self.host(call_us)
+        latency = called + self.draw.ns(1.3, 0.1) if self.spec.late else self.latency()
         facts = Kernel(kernel_name(key, self.spec.gpu), max(int(us * 14), 1), block, 64, 8192)
         self.add(
             Action(
                 A.LAUNCH,
-                self.host(call_us),
+                called,
                 "cudaLaunchKernel",
                 role,
                 stream,
-                self.latency(),
+                latency,
                 self.gap(),
                 run,
                 facts,

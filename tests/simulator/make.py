@@ -13,6 +13,7 @@ from tests.simulator.layout import text, write
 from tests.simulator.machine import run
 from tests.simulator.operators import GPUS
 from tests.simulator.parts import program
+from tests.simulator.timeline import lose
 from tests.simulator.truth import tell
 
 
@@ -21,6 +22,7 @@ def make(seed: int, folder: Path, kind: Kind | None = None, size: float = 1.0) -
     kind_name, variant, spec, layout = draw(seed, kind, size)
     job = program(spec, seed)
     timeline = run(job, record=True)
+    lose(timeline, layout.lost, seed)
     path = folder / f"trace_{seed:04d}.json.gz"
     write(path, text(timeline, job, GPUS[spec.gpu], layout))
     return {

@@ -28,8 +28,9 @@ def step(loop: Loop) -> None:
     """All of one step, and the pause after it."""
     spec = loop.spec
     for part in range(spec.accumulate):
-        batch(loop, part)
-        if part == 0:
+        if not spec.synthetic:
+            batch(loop, part)
+        if part == 0 and not spec.inference:
             zero_grad(loop)
         if spec.graph:
             graph(loop)
@@ -38,15 +39,18 @@ def step(loop: Loop) -> None:
             for named in spec.named:
                 if named.where == "middle":
                     named_work(loop, named)
-            if spec.reading == "forward":
+            if spec.reading in ("forward", "phases"):
                 reading(loop)
-            backward(loop, last=part == spec.accumulate - 1)
-    if not spec.graph:
+            if not spec.inference:
+                backward(loop, last=part == spec.accumulate - 1)
+    if spec.reading == "phases":
+        reading(loop)
+    if not spec.inference and (not spec.graph or spec.graphs > 1):
         if spec.unscale:
             scalar(loop, A.SCALAR, 4)
             loop.python(4)
         optimizer(loop)
-    if spec.reading in ("end", "device_end", "event_end", "lagging"):
+    if spec.reading in ("end", "device_end", "event_end", "lagging", "phases"):
         reading(loop)
     if spec.allocator == "empty_cache":
         for _ in range(spec.allocations):
@@ -152,26 +156,19 @@ def zero_grad(loop: Loop) -> None:
 
 
 def graph(loop: Loop) -> None:
-    """Forward, backward and optimizer as one graph."""
+    """Forward and backward as graphs; the optimizer too where there is one graph."""
     kernels = []
     for _, op, mean in [*walk(loop), *((k, op, mean * 2) for k, op, mean in walk(loop))]:
         if op.kernel:
             loop.kernel(op.kernel, max(mean * op.weight, 1.5))
             launch = loop.out.pop()
             kernels.append(launch.info._replace(run=launch.run, gap=launch.gap))
-    loop.add(
-        Action(
-            A.GRAPH,
-            loop.host(28),
-            "cudaGraphLaunch",
-            A.OPERATOR,
-            COMPUTE,
-            loop.latency(),
-            loop.gap(),
-            0,
-            kernels,
-        )
-    )
+    size = -(-len(kernels) // loop.spec.graphs)
+    for k in range(0, len(kernels), size):
+        call, latency, gap = loop.host(28), loop.latency(), loop.gap()
+        part = kernels[k : k + size]
+        loop.add(Action(A.GRAPH, call, "cudaGraphLaunch", A.OPERATOR, COMPUTE, latency, gap, 0, part))
+        loop.python(20)
 
 
 def forward(loop: Loop) -> None:

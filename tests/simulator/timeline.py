@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -56,3 +57,16 @@ class Timeline:
     activities: list[Activity] = field(default_factory=list)
     labels: list[tuple[int, int, str]] = field(default_factory=list)  # what the chain did, sorted, disjoint
     end: int = 0
+
+
+def lose(timeline: Timeline, share: float, seed: int) -> None:
+    """Leave out the launches of some kernels, as buffers that overflow do; their activities stay."""
+    r = random.Random(seed)
+    number, kept = {-1: -1}, []
+    for row, call in enumerate(timeline.calls):
+        lost = call.name == "cudaLaunchKernel" and r.random() < share
+        number[row] = -1 if lost else len(kept)
+        if not lost:
+            kept.append(call)
+    timeline.calls = kept
+    timeline.activities = [a._replace(call=number[a.call]) for a in timeline.activities]
