@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         told_by_traces = _of_traces(first, not args.no_what_if)
         with Run.open(first) as opened:
             diagnosis = diagnose(opened, trace=told_by_traces)
-        told, findings = diagnosis.to_json(), diagnosis.findings
+        told, findings = diagnosis.to_json(), () if diagnosis.imported else diagnosis.findings
     else:
         traces = _traces.read(args.paths)
         found = trace_diagnosis(traces, ", ".join(map(str, args.paths)), what_if=not args.no_what_if)

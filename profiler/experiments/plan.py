@@ -91,7 +91,9 @@ def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: 
     finding = _choose(diagnosis, wanted)
     remedy = finding.remedy
     summary = diagnosis.facts.summary
-    assert remedy is not None and summary is not None
+    assert remedy is not None
+    if summary is None:  # a finding of the run's trace
+        raise UsageError(f"{diagnosis.source} has no steady steps to compare with", "Record more steps")
     command, cwd = _repeatable(run)
     workload = run.meta.get("workload")
     begun = diagnosis.facts.loop_ns

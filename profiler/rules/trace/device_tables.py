@@ -9,7 +9,7 @@ import numpy as np
 from profiler.analysis.summary import Spread
 from profiler.analysis.trace.copies import copies
 from profiler.analysis.trace.critical_path import parts
-from profiler.analysis.trace.intervals import union
+from profiler.analysis.trace.intervals import total, union
 from profiler.analysis.trace.launches import launches
 from profiler.analysis.trace.overlap import devices
 from profiler.analysis.trace.queue import Depth, depths
@@ -103,7 +103,7 @@ def critical(facts: TraceFacts) -> dict[str, Any] | None:
     counted = union(windows[:, 0], windows[:, 1]) if facts.divisor else None
     steps = facts.divisor or 1
     return {"by_class_ms": {name: ns / 1e6 / steps for name, ns in path.total_ns(counted).items()},
-            "window_ms": (path.window[1] - path.window[0]) / 1e6,
+            "window_ms": total(path.windows) / 1e6,
             "parts": cut((figures(p) for p in parts(path, facts.trace, counted)), "total_ms")}
 
 

@@ -159,9 +159,14 @@ class TraceFacts:
     # Tables are of the counted host windows: what was launched in them.
 
     @cached_property
+    def host_windows(self) -> Ints:
+        """Of every step: int64[n, 2]"""
+        return np.stack((self.steps.start, self.steps.end), axis=1)
+
+    @cached_property
     def windows(self) -> Ints:
         """int64[n, 2]"""
-        return np.stack((self.steps.start, self.steps.end), axis=1)[self.steps.counted]
+        return self.host_windows[self.steps.counted]
 
     @property
     def divisor(self) -> int | None:

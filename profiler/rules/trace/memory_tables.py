@@ -22,14 +22,13 @@ def memory(facts: TraceFacts) -> dict[str, Any] | None:
         return None
     return {"devices": [_device(facts, line) for line in facts.timelines],
             "by_operator": cut((figures(u) for u in usage(facts.joined, facts.owners)), "allocated"),
-            "allocator_calls": [figures(c) for c in calls.calls], "retries": calls.retries}
+            "allocator_calls": [figures(c) for c in calls.calls]}
 
 
 def _device(facts: TraceFacts, line: Timeline) -> dict[str, Any]:
     found = peak(facts.joined, facts.owners, facts.steps, line)
-    windows = np.stack((facts.steps.start, facts.steps.end), axis=1)
     return {"device": line.name, "known": line.known, "events": len(line.time),
-            "growth_per_step": growth(line, windows) if facts.steps.per_step else None,
+            "growth_per_step": growth(line, facts.host_windows) if facts.steps.per_step else None,
             "peak": {**figures(found, "live", "device", "known"),
                      "live": cut(map(figures, found.live), "bytes")},
             "series": _series(line)}

@@ -1,0 +1,48 @@
+"""The traces' part of a report: no trace can write markup, and reports of all kinds of traces are whole."""
+
+import pytest
+
+from profiler.cli import main
+from profiler.report.html import render
+from profiler.report.trace import section
+from profiler.run.reader import Run
+from tests.reference import needs_reference, reference_files
+from tests.report.test_html import EVIL, page
+from tests.rules.trace.loops import loop
+from tests.runs import make_run
+
+
+def imported(tmp_path, line):
+    run = tmp_path / "a.stepscope"
+    assert main(["import", str(line.save(tmp_path / "a.json")), "-o", str(run)]) == 0
+    return run
+
+
+def test_names_from_a_trace_are_escaped(tmp_path, capsys):
+    line = loop(wait_us=400, name=EVIL)
+    line.top["deviceProperties"][0]["name"] = EVIL
+    text, seen = page(imported(tmp_path, line))
+    assert "script" not in seen.tags and EVIL in seen.words and "<script>" not in text
+
+
+def test_a_run_without_a_trace_has_no_such_part(tmp_path):
+    assert section({"partition_ms": None}) is None
+    with Run.open(make_run(tmp_path / "a.stepscope")) as run:
+        assert "What the device did" not in render(run)
+
+
+def test_withheld_predictions_say_why(tmp_path, capsys):
+    with Run.open(imported(tmp_path, loop(1))) as run:
+        text = render(run)
+    assert "What the device did" in text and "nan" not in text.lower() and "None" not in text
+
+
+@needs_reference
+@pytest.mark.parametrize("file", [p.name for p in reference_files() if p.stat().st_size < 100_000])
+def test_every_small_real_trace_has_a_report(file, tmp_path, capsys):
+    from tests.reference import TRACES
+
+    run = tmp_path / "a.stepscope"
+    assert main(["import", str(TRACES / file), "-o", str(run)]) == 0
+    _, seen = page(run)
+    assert "html" in seen.tags and "None" not in seen.words
