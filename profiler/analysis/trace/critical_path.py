@@ -27,9 +27,9 @@ _NAMES = {classes.COMMUNICATION: "communication", classes.TRANSFER: "transfer"}
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """n segments in order of time that cover `window` without gap or overlap. Times are ns."""
+    """n segments in order of time that cover `windows` without gap or overlap. Times are ns."""
 
-    window: tuple[int, int]
+    windows: Ints              # int64[k, 2], one for each profiler window
     texts: tuple[str, ...]     # names of the classes
     start: Ints
     end: Ints
@@ -75,45 +75,45 @@ def parts(path: CriticalPath, trace: Trace, windows: Ints | None = None) -> tupl
     return tuple(sorted(found, key=lambda p: (-p.total_ns, p.name, p.what)))
 
 
-def critical_path(j: Joined, steps: Steps, steady: Steady, device: int | None = None,
-                  labels: Labels | None = None) -> CriticalPath:
-    """From the start of the first window to the end of the last one.
+def critical_path(j: Joined, steps: Steps, steady: Steady, labels: Labels | None = None) -> CriticalPath:
+    """Of every profiler window, from its first step to its last one, through every device.
 
-    `device`: the id of the one whose activities are followed, by default the one with most compute.
-    Where the windows are the device's, or no host work follows its last activity, the walk starts there.
+    Where the steps' windows are the device's, or no host work follows its last activity, the walk
+    starts there.
     """
     labels = Labels(j, steps) if labels is None else labels
-    device = j.main_device if device is None else device
-    windows = steady.windows[steady.lengths > 0]
-    t0, t1 = (int(windows[:, 0].min()), int(windows[:, 1].max())) if len(windows) else (0, 0)
-    walk = _Walk(j, labels, device, t0)
-    walk.back(t1, steady.kind == DEVICE)
-    return _assembled(walk, labels, (t0, t1))
+    walk, spans = _Walk(j, labels), []
+    for one in np.unique(steps.window).tolist():
+        own = steady.windows[(steps.window == one) & (steady.lengths > 0)]
+        if len(own):
+            spans.append((int(own[:, 0].min()), int(own[:, 1].max())))
+            walk.back(*spans[-1], steady.kind == DEVICE)
+    return _assembled(walk, labels, np.array(spans, np.int64).reshape(-1, 2))
 
 
 class _Walk:
     """Collects what the path passes, newest first."""
 
-    def __init__(self, j: Joined, labels: Labels, device: int, t0: int) -> None:
-        self.j, self.t0, self.loop = j, t0, labels.loop
+    def __init__(self, j: Joined, labels: Labels) -> None:
+        self.j, self.loop, self.t0 = j, labels.loop, 0
         table, host = j.trace.device, j.trace.host
         self.start, self.end = table.start.tolist(), table.end.tolist()
-        self.before = before(j, device).tolist()
+        self.before = before(j).tolist()
         self.called = np.minimum(np.where(j.launch >= 0, take(host.end, j.launch), table.start),
                                  table.start).tolist()
         self.thread = np.where(j.launch >= 0, take(host.thread, j.launch), labels.loop).tolist()
         self.turns = dict.fromkeys(labels.autograd_threads, labels.loop)  # they work in turn
-        self.releases = releases(j, device)
+        self.releases = releases(j)
         chain = np.array([self.turns.get(t, t) for t in self.releases.thread.tolist()], np.int64)
         self.of_chain = {one: np.flatnonzero(chain == one) for one in np.unique(chain).tolist()}
-        rows = np.flatnonzero(table.device == device)
-        self.by_end = rows[np.argsort(table.end[rows], kind="stable")]
+        self.by_end = np.argsort(table.end, kind="stable")
         self.work: list[tuple[int, int, int]] = []   # start, end, device row: it runs
         self.queue: list[tuple[int, int, int]] = []  # start, end, device row: submitted, not begun
         self.host: list[tuple[int, int, int]] = []   # start, end, thread
 
-    def back(self, t: int, on_device: bool) -> None:
-        """From the end of the window to its start."""
+    def back(self, t0: int, t: int, on_device: bool) -> None:
+        """From `t` to `t0`."""
+        self.t0 = t0
         row, thread = self._last(t, on_device), self.loop
         left = {chain: len(found) for chain, found in self.of_chain.items()}
         while t > self.t0:
@@ -140,7 +140,7 @@ class _Walk:
         if not on_device and after.any():
             return NONE
         if self.end[row] < t:
-            self.queue.append((max(self.end[row], self.t0), t, row))
+            self.host.append((max(self.end[row], self.t0), t, self.loop))
         return row
 
     def _device(self, row: int, t: int) -> tuple[int, int]:
@@ -160,7 +160,7 @@ class _Walk:
         return t, thread
 
 
-def _assembled(walk: _Walk, labels: Labels, window: tuple[int, int]) -> CriticalPath:
+def _assembled(walk: _Walk, labels: Labels, windows: Ints) -> CriticalPath:
     """The pieces in order of time, those of the host split by what it did."""
     j = walk.j
     table = j.trace.device
@@ -180,7 +180,7 @@ def _assembled(walk: _Walk, labels: Labels, window: tuple[int, int]) -> Critical
     keep = np.flatnonzero(end > start)
     order = keep[np.argsort(start[keep], kind="stable")]
     texts = tuple(_NAMES.get(i, text) for i, text in enumerate(labels.texts))
-    return CriticalPath(window, texts, start[order], end[order], code[order],
+    return CriticalPath(windows, texts, start[order], end[order], code[order],
                         device[order].astype(np.int32), outer[order].astype(np.int32))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.analysis.trace import steady, steps
+from profiler.analysis.trace import intervals, steady, steps
 from profiler.analysis.trace.critical_path import CriticalPath, Part, critical_path, parts
 from profiler.analysis.trace.joined import Joined
 from profiler.trace.model import NONE, Trace
@@ -102,6 +101,16 @@ def test_the_rows_of_a_synchronisation_tell_its_stream() -> None:
     assert "a" in whats and "b" not in whats
 
 
+def test_it_goes_from_one_device_to_another() -> None:
+    """Layers on two devices: the second one's stream is told to wait, and both have a stream 7."""
+    made = (Timeline().step(1, 0, 3000).call("cudaLaunchKernel", 100, 110, 1).kernel("first", 120, 1000, 1)
+            .call("cudaStreamWaitEvent", 150, 155, 9).call("cudaLaunchKernel", 200, 210, 2)
+            .kernel("second", 1005, 1900, 2, device=1).call("cudaStreamSynchronize", 300, 1950, 3)
+            .sync_row("Stream Sync", 300, 1950, 3, stream=7, device=1).op("aten::log", 2000, 2100))
+    assert path(made.trace()).total_ns() == {
+        "host": 110 + 1050, "compute": 880 + 895, "sync": 50, "queued": 15}
+
+
 def test_freeing_memory_waits_for_the_device() -> None:
     def made(call: str) -> Trace:
         return (Timeline().step(1, 0, 2000).call("cudaLaunchKernel", 100, 110, 1).kernel("a", 120, 900, 1)
@@ -140,15 +149,28 @@ def test_windows_of_the_device_begin_with_it() -> None:
         made.step(n, n * 1000, n * 1000 + 900).call("cudaLaunchKernel", n * 1000 + 10, n * 1000 + 20, n + 1)
         made.kernel("slow", 100 + n * 5000, 5090 + n * 5000, n + 1)
     found = path(made.trace())
-    assert found.window == (5090, 20090)
+    assert found.windows.tolist() == [[5090, 20090]]
     assert found.total_ns() == {"compute": 3 * 4990, "queued": 3 * 10}
 
 
+def test_profiler_windows_are_walked_one_by_one() -> None:
+    """Between them nothing was recorded; the device is the slower one in both."""
+    made = Timeline()
+    for k, first in enumerate((0, 10)):
+        for n in range(4):
+            t, at = k * 100_000 + n * 1000, k * 100_000 + n * 5000
+            made.step(first + n, t, t + 900).call("cudaLaunchKernel", t + 10, t + 20, first + n + 1)
+            made.kernel("slow", at + 100, at + 5090, first + n + 1)
+    found = path(made.trace())
+    assert found.windows.tolist() == [[5090, 20090], [105090, 120090]]
+    assert found.total_ns() == {"compute": 6 * 4990, "queued": 6 * 10}
+
+
 def covers(found: CriticalPath) -> bool:
-    t0, t1 = found.window
-    edges = list(zip(found.start.tolist(), found.end.tolist(), strict=True))
-    return sum(found.total_ns().values()) == t1 - t0 and (t0 == t1 or (
-        edges[0][0] == t0 and edges[-1][1] == t1 and all(a[1] == b[0] for a, b in pairwise(edges))))
+    segments = np.stack((found.start, found.end), axis=1)
+    return (sum(found.total_ns().values()) == intervals.total(found.windows)
+            and (segments[1:, 0] >= segments[:-1, 1]).all()
+            and np.array_equal(intervals.union(*segments.T), intervals.union(*found.windows.T)))
 
 
 @settings(max_examples=150)
