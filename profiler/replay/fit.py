@@ -103,8 +103,8 @@ def _limits(j: Joined, events: Events, launches: Ints, cost: Ints) -> Ints:
 def _groups(j: Joined, events: Events, submits: Ints) -> Ints:
     """Activities whose launch latencies are alike: by what they are and how they were launched."""
     rows, host = events.device[submits], events.host[submits]
-    call = np.where(host >= 0, j.call[host], NONE)
-    return j.trace.device.kind[rows].astype(np.int64) * 4 + 2 * j.communication[rows] + (call == Call.GRAPH)
+    call = np.where(host >= 0, j.call[host], NONE) if len(j.call) else host
+    return j.trace.device.kind[rows].astype(np.int64) * 2 + (call == Call.GRAPH)
 
 
 def _ready(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags) -> tuple[Ints, Flags]:
