@@ -92,7 +92,7 @@ def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     return VerdictData(
         word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
         STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
-        prediction, finding is not None, stored[-1] if stored else {},
+        prediction, finding is not None and not diagnosis.imported, stored[-1] if stored else {},
     )
 
 

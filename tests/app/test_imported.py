@@ -39,6 +39,7 @@ def test_the_verdict_is_the_traces(imported: Path) -> None:
     with Run.open(imported) as run:
         told = query(run, Live())
     assert told.word == "input_bound" and told.confidence == "high"
+    assert not told.testable  # a trace has no command to repeat
     assert told.remedy == "workers 0 \u2192 1" and "ms" in "".join(text for text, _ in told.sentence)
 
 
