@@ -55,7 +55,7 @@ def query(run: Run, live: Live) -> VerdictData:
     if run.meta.get("kind") == "monitor" and not len(live.steps):
         return VerdictData("watching", "Watching", (("Devices and host, as long as it runs", False),))
     recording = run.state == "recording"
-    if not len(live.steps):
+    if not len(live.steps) and run.meta.get("kind") != "import":
         return _no_steps(run, live, recording)
     diagnosis = _recent(run, live) if recording else diagnose(run)
     facts = diagnosis.facts

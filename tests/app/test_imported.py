@@ -43,6 +43,16 @@ def test_the_verdict_is_the_traces(imported: Path) -> None:
     assert told.remedy == "workers 0 \u2192 1" and "ms" in "".join(text for text, _ in told.sentence)
 
 
+def test_a_trace_without_steps_has_a_verdict_too(tmp_path: Path) -> None:
+    line = loop(kernel_us=47)
+    line.events = [event for event in line.events if not event["name"].startswith("ProfilerStep")]
+    trace = line.save(tmp_path / "t.json")
+    assert main(["import", str(trace), "-o", str(tmp_path / "t.stepscope")]) == 0
+    with Run.open(tmp_path / "t.stepscope") as run:
+        told = query(run, Live())
+    assert told.word == "compute_bound" and told.confidence == "low"
+
+
 def test_it_opens(window: MainWindow, imported: Path, qtbot: QtBot) -> None:
     with qtbot.waitSignal(window.document.opened, timeout=5000):
         window.document.open(imported)
