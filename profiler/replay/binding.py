@@ -140,8 +140,11 @@ def _submissions(j: Joined, lanes: Lanes) -> list[tuple[Ints, Ints]]:
     return result
 
 
-def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags) -> Bound:
-    """Waits and synchronisations, bound. `follows`: segments that come after their predecessor."""
+def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags, closest: bool = False) -> Bound:
+    """Waits and synchronisations, bound. `follows`: segments that come after their predecessor.
+
+    `closest`: a wait with several possible causes is for the one that ended last.
+    """
     n = len(events)
     bound = Bound(events.kind.tolist(), [NONE] * n, [NONE] * n, [NONE] * n)
     walk = _Walk(j, events, lanes)
@@ -160,7 +163,7 @@ def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags) -> Bound:
         elif kind == RECORD:
             walk.record(correlation[i])
         elif kind == Op.WAIT:
-            _wait(walk, bound, i, correlation[i], act)
+            _wait(walk, bound, i, correlation[i], act, closest)
         elif kind == SYNC:
             _sync(walk, bound, i, correlation[i], names[i], end[i])
         elif kind == Op.EVENT:  # a copy that blocks: for itself
@@ -170,7 +173,7 @@ def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags) -> Bound:
     return bound
 
 
-def _wait(walk: _Walk, bound: Bound, i: int, correlation: int, act: int) -> None:
+def _wait(walk: _Walk, bound: Bound, i: int, correlation: int, act: int, closest: bool) -> None:
     """A stream's wait: on which lane, and for which activities."""
     if act >= len(walk.lanes.lane):
         return _drop(bound, i)  # nothing comes after it
@@ -186,9 +189,11 @@ def _wait(walk: _Walk, bound: Bound, i: int, correlation: int, act: int) -> None
         sources = [k for k in reversed(recent) if walk.lanes.keys[k][1] == row[2] and k != lane][:1]
     elif not sources:
         others = [k for k in reversed(recent) if k != lane and _fits(walk, lane, last[k], act)]
-        sources = others[:1] if walk.newest else others
         if len(others) > 1:
             bound.ambiguous.add(i)
+        if closest:
+            others.sort(key=lambda k: -walk.lanes.end[last[k]])
+        sources = others[:1] if walk.newest or closest else others
     found = [(lane, last[k]) for k in sources if _fits(walk, lane, last[k], act)]
     for k in sources:
         walk.fresh[k] = False

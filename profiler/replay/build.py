@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Model:
     lanes: Lanes
     loader: Loader
 
+    def closest(self) -> Model:
+        """With waits of several possible causes bound to what ended last before they were over."""
+        bound = binding.bind(self.j, self.events, self.lanes, self.segments.follows, closest=True)
+        return replace(self, bound=bound)
+
     def host_time(self, removed: Ints | None = None) -> Ints:
         """Host time right before every event, without what a set of times covers; ns."""
         ev = self.events
@@ -51,8 +57,13 @@ class Columns:
     length: Ints
     lane: Ints
     other: Ints
+    scale: float = 1.0  # of the host's own time
 
-    def with_(self, **columns: Ints) -> Columns:
+    def scaled(self, scale: float) -> Columns:
+        """With the host's own time multiplied."""
+        return self.with_(before=_times(self.before, scale), cost=_times(self.cost, scale), scale=scale)
+
+    def with_(self, **columns: Any) -> Columns:
         return replace(self, **columns)
 
     def insert(self, rows: list[tuple[int, dict[str, int]]]) -> Columns:
@@ -60,7 +71,7 @@ class Columns:
         if not rows:
             return self
         at = [row for row, _ in rows]
-        new = {"event": self.event[at]}
+        new: dict[str, Any] = {"event": self.event[at]}
         for name in ("kind", "before", "cost", "delay", "gap", "length", "lane", "other"):
             new[name] = np.array([values.get(name, 0) for _, values in rows], np.int64)
         return replace(self, **{name: np.insert(getattr(self, name), at, new[name]) for name in new})
@@ -68,7 +79,11 @@ class Columns:
     def between(self, host_time: Ints) -> Ints:
         """Host time before every operation, from that before every event."""
         total = np.cumsum(host_time)[self.event]
-        return np.diff(np.concatenate(([0], total)))
+        return _times(np.diff(np.concatenate(([0], total))), self.scale)
+
+
+def _times(values: Ints, scale: float) -> Ints:
+    return values if scale == 1.0 else np.round(values * scale).astype(np.int64)
 
 
 def model(j: Joined, steps: Steps, budget: int) -> Model:
@@ -91,7 +106,7 @@ def columns(m: Model, f: Fit) -> Columns:
     ev = m.events
     cost[fetch], delay[fetch], anew = m.loader.costs(ev.host[fetch], ev.segment[fetch], m.segments)
     other[np.searchsorted(event, fetch)] = anew
-    result = {"event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
+    result: dict[str, Any] = {"event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
               "gap": f.gap[event], "length": f.length[event], "lane": lane, "other": other}
     if extra:
         rows = np.array(extra, np.int64)

@@ -9,7 +9,9 @@ from profiler.replay.build import Columns, Model
 from profiler.replay.run import Op
 from profiler.replay.work import Work
 from profiler.trace.model import Flags, Ints
+from profiler.trace.names import Copy
 
+LARGE_BYTES = 1 << 20  # copies from which on a rate is the link's
 BUCKETS = 6  # that one all-reduce after backward counts as
 
 HOST_WAITS = (int(Op.STREAM), int(Op.EVENT), int(Op.DEVICE))
@@ -44,6 +46,15 @@ def overlapped_transfer(m: Model, w: Work, c: Columns, rate: float | None = None
                                          "other": int(number[before[-1]])}))
     cost = np.where(waits, kept, c.cost)
     return c.with_(kind=kind, lane=lanes, length=length, cost=cost).insert(rows)
+
+
+def pinned_rate(m: Model) -> float | None:
+    """Bytes a ns of large pinned copies to the device, where there are pageable ones too; else None."""
+    device, copy = m.j.trace.device, m.j.copy
+    pinned = (copy == Copy.H2D_PINNED) & (device.bytes >= LARGE_BYTES)
+    if not pinned.any() or not (copy == Copy.H2D_PAGEABLE).any():
+        return None
+    return float(device.bytes[pinned].sum() / max(int((device.end - device.start)[pinned].sum()), 1))
 
 
 def _prefetched(m: Model, c: Columns, copies: Ints) -> bool:

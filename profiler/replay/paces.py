@@ -57,6 +57,12 @@ class Pace:
         by_device = changed.device_ns > LONGER * long_run
         return self.host_ns / max(changed.device_ns if by_device else long_run, 1.0)
 
+    def mean_over(self, changed: Pace) -> float:
+        """The ratio of mean host windows, or distances where the changed replay goes by the device."""
+        if (self.on_device or changed.on_device) and len(self.device) and len(changed.device):
+            return float(self.device.mean() / max(changed.device.mean(), 1.0))
+        return float(self.host.mean() / max(changed.host.mean(), 1.0))
+
     def spread(self, changed: Pace) -> list[float]:
         """The ratio with each step left out in turn: what one step more or less would change."""
         if len(self.host) < 2 or len(self.device) != len(changed.device):

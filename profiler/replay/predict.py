@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.steady import Steady
 from profiler.analysis.trace.steps import Steps
 from profiler.replay import scenarios, work
 from profiler.replay.build import Columns, Model, columns, model, program
-from profiler.replay.fit import Fit, fit
+from profiler.replay.fit import fit
 from profiler.replay.paces import Pace, measured, paces
 from profiler.replay.result import Replay, Scenario
 from profiler.replay.run import run
+from profiler.replay.scenarios import Change
 from profiler.replay.work import Work
 
 BUDGET = 150_000      # operations of one replay
 TRUSTED = 0.05        # error of the unchanged replay up to which predictions are given
+APART = 0.02          # by which ratios of means and medians differ when they tell different stories
+SOME = 0.01           # gain from which it matters that the loader might not keep up
+HALVINGS = 12         # in search of the factor of host costs
+PROFILED = "host costs include the profiler's own"
 LOADER_UNKNOWN = "how fast the loader could be is unknown: it never made the loop wait"
-UNKNOWN_BINDING = "some stream waits have several possible causes"
+AMBIGUOUS = "some stream waits have several possible causes"
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """One way to read the trace, and its unchanged replay. The first of several is the one that is told."""
+
+    m: Model
+    c: Columns
+    depth: int
+    pace: Pace
+
+    @classmethod
+    def of(cls, m: Model, bounded: bool) -> _Variant:
+        f = fit(m.j, m.events, m.bound, m.lanes, m.segments.follows, bounded)
+        return cls._with(m, columns(m, f), f.depth)
+
+    @classmethod
+    def _with(cls, m: Model, c: Columns, depth: int) -> _Variant:
+        return cls(m, c, depth, paces(run(program(m, c, depth)), m.segments))
+
+    def scaled(self, scale: float) -> _Variant:
+        """With host costs multiplied; waits keep their tails and activities their durations."""
+        return self._with(self.m, self.c.scaled(scale), self.depth)
+
+    def changed(self, change: Change, w: Work) -> Pace:
+        """Steps of the changed replay."""
+        return paces(run(program(self.m, change(self.m, w, self.c), self.depth)), self.m.segments)
 
 
 def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
@@ -33,67 +63,54 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
     if not steps.per_step or not steps.counted.any():
         return Replay.none("the trace has no steps")
     m = model(j, steps, budget)
+    variants = [_Variant.of(m, True), _Variant.of(m, False)]
     truth = measured(steady, m.segments)
-    fits = [fit(j, m.events, m.bound, m.lanes, m.segments.follows, bounded) for bounded in (True, False)]
-    programs = [columns(m, f) for f in fits]
-    base = [_pace(m, c, f) for c, f in zip(programs, fits)]
-    error, unbounded = (abs(pace.of(truth) / truth.step - 1) for pace in base)
-    notes = [] if scale_to_ns else ["host costs include the profiler's own"]
-    scale = 1.0
-    if scale_to_ns:
-        scale = _scale(m, programs[0], fits[0], scale_to_ns)
-        programs = [_scaled(c, scale) for c in programs]
-        base = [_pace(m, c, f) for c, f in zip(programs, fits)]
+    error, unbounded = (abs(v.pace.of(truth) / truth.step - 1) for v in variants)
+    notes = [] if scale_to_ns else [PROFILED]
     if m.bound.ambiguous:
-        notes.append(UNKNOWN_BINDING)
-    result = Replay(round(base[0].step), round(truth.step), error, unbounded, int(m.segments.counted.sum()),
-                    scale=scale, notes=tuple(notes))
+        notes.append(AMBIGUOUS)
+        variants.append(_Variant.of(m.closest(), True))
+    scale = _scale(variants[0], scale_to_ns) if scale_to_ns else 1.0
+    if scale != 1.0:
+        variants = [v.scaled(scale) for v in variants]
+    result = Replay(round(variants[0].pace.step), round(truth.step), error, unbounded,
+                    int(m.segments.counted.sum()), scale=scale, notes=tuple(notes))
     if error > TRUSTED:
         why = (f"the unchanged replay misses the measured step time by {100 * error:.1f} %, "
                f"more than {100 * TRUSTED:.0f} %")
         return replace(result, withheld=why)
     w = work.find(m)
-    found = []
-    for name in scenarios.SCENARIOS if len(j.trace.device) else ("no_input_wait",):
-        found.append(_scenario(m, w, name, programs, fits, base, error))
-    return replace(result, scenarios=tuple(found))
+    names = scenarios.SCENARIOS if len(j.trace.device) else ("no_input_wait",)
+    return replace(result, scenarios=tuple(_scenario(name, variants, w, error) for name in names))
 
 
-def _scenario(m: Model, w: Work, name: str, programs: list[Columns], fits: list[Fit], base: list[Pace],
-              error: float) -> Scenario:
-    change = scenarios.SCENARIOS[name]
-    changed = [_pace(m, change(m, w, c), f) for c, f in zip(programs, fits)]
-    speedup = base[0].over(changed[0])
-    span = [speedup, base[1].over(changed[1]), *base[0].spread(changed[0])]
-    also = [(reading, base[0].over(_pace(m, other(m, w, programs[0]), fits[0])))
-            for reading, other in scenarios.READINGS.get(name, ())]
+def _scenario(name: str, variants: list[_Variant], w: Work, error: float) -> Scenario:
+    """One scenario; its interval holds every variant, and what one step more or less would change."""
+    first = variants[0]
+    paced = [v.changed(scenarios.SCENARIOS[name], w) for v in variants]
+    ratios = [v.pace.over(pace) for v, pace in zip(variants, paced)]
+    speedup = ratios[0]
+    also = [(reading, first.pace.over(first.changed(change, w)))
+            for reading, change in scenarios.readings(name, first.m, w)]
+    mean = first.pace.mean_over(paced[0])
+    if abs(mean / speedup - 1) > APART:
+        also.append(("mean instead of median steps", mean))
+    span = ratios + first.pace.spread(paced[0])
     note = ""
-    if name != "no_input_wait" and m.loader.hidden and max([speedup, *(s for _, s in also)]) > 1 + 0.01:
+    if name != "no_input_wait" and first.m.loader.hidden and max([speedup, *(s for _, s in also)]) > 1 + SOME:
         note = LOADER_UNKNOWN
-    return Scenario(name, round(base[0].step / speedup), speedup, min(span) * (1 - error),
+    return Scenario(name, round(first.pace.step / speedup), speedup, min(span) * (1 - error),
                     max(span) * (1 + error), note, tuple(also))
 
 
-def _pace(m: Model, c: Columns, f: Fit) -> Pace:
-    return paces(run(program(m, c, f.depth)), m.segments)
-
-
-def _scaled(c: Columns, scale: float) -> Columns:
-    """With the host's own time multiplied; waits keep their tails and activities their durations."""
-    return c.with_(before=np.round(c.before * scale).astype(np.int64),
-                   cost=np.round(c.cost * scale).astype(np.int64))
-
-
-def _scale(m: Model, c: Columns, f: Fit, target: int) -> float:
+def _scale(unchanged: _Variant, target: int) -> float:
     """Factor of host costs, at most 1, with which the unchanged replay takes `target` ns a step."""
-    if _pace(m, c, f).step <= target:
-        return 1.0
+    if unchanged.pace.step <= target or unchanged.scaled(0.0).pace.step > target:
+        return 1.0  # as fast already, or the device alone takes longer
     low, high = 0.0, 1.0
-    if _pace(m, _scaled(c, low), f).step > target:  # the device alone takes longer
-        return 1.0
-    for _ in range(12):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if _pace(m, _scaled(c, middle), f).step > target:
+        if unchanged.scaled(middle).pace.step > target:
             high = middle
         else:
             low = middle

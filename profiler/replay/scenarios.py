@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from profiler.replay.overlap import (
     activity,
     overlapped_communication,
     overlapped_transfer,
+    pinned_rate,
     submits,
 )
 from profiler.replay.run import Op
@@ -101,6 +103,15 @@ Change = Callable[[Model, Work, Columns], Columns]
 SCENARIOS: dict[str, Change] = {f.__name__: f for f in (
     no_input_wait, no_transfer, overlapped_transfer, no_sync, no_launch_overhead, no_host_work, no_allocator,
     no_communication, overlapped_communication, compute_half)}
-READINGS: dict[str, tuple[tuple[str, Change], ...]] = {
-    "no_launch_overhead": (("Python between operators stays", only_operators),),
-    "no_host_work": (("Python between operators goes too", with_python),)}
+
+
+def readings(name: str, m: Model, w: Work) -> list[tuple[str, Change]]:
+    """Other ways to read a scenario, with what to call them."""
+    if name == "no_launch_overhead":
+        return [("Python between operators stays", only_operators)]
+    if name == "no_host_work":
+        return [("Python between operators goes too", with_python)]
+    rate = pinned_rate(m) if name == "overlapped_transfer" else None
+    if rate:
+        return [("copies at the pinned rate measured", partial(overlapped_transfer, rate=rate))]
+    return []

@@ -85,7 +85,8 @@ def test_predictions_are_withheld_where_edges_are_missing() -> None:
 
 def test_two_real_jobs_differ_by_their_workers() -> None:
     """Measured: four workers made the job 1.40 times as fast."""
-    [without], [with_four] = replays("v100_resnet50_workers0.json.gz"), replays("v100_resnet50_workers4.json.gz")
+    [without] = replays("v100_resnet50_workers0.json.gz")
+    [with_four] = replays("v100_resnet50_workers4.json.gz")
     assert 1.3 < without.speedups()["no_input_wait"] < 1.6
     assert with_four.speedups()["no_input_wait"] == pytest.approx(1, abs=0.01)
     assert without.step_ns / with_four.step_ns == pytest.approx(1.40, abs=0.01)

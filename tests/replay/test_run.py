@@ -14,7 +14,8 @@ START, END = (Op.START, {}), (Op.END, {})
 def replay(*ops: tuple[Op, dict[str, int]], lanes: int = 2, depth: int = 1000) -> Ends:
     columns: dict[str, Any] = {name: [values.get(name, -1 if name == "other" else 0) for _, values in ops]
                                for name in ("before", "cost", "delay", "gap", "length", "lane", "other")}
-    return run(Program([int(op) for op, _ in ops], **columns, devices=[list(range(lanes))], main=0, depth=depth))
+    kinds = [int(op) for op, _ in ops]
+    return run(Program(kinds, **columns, devices=[list(range(lanes))], main=0, depth=depth))
 
 
 def launch(**values: int) -> tuple[Op, dict[str, int]]:
@@ -39,10 +40,11 @@ def test_streams_run_side_by_side_unless_one_waits() -> None:
 
 
 def test_a_wait_is_for_the_activity_and_not_for_what_comes_later() -> None:
-    ends = replay(START, launch(), launch(length=10_000), (Op.WAIT, {"lane": 1, "other": 0}), launch(lane=1), END)
-    assert ends.last == [106 + 1 + 10_000]
-    assert replay(START, launch(), launch(length=10_000), (Op.WAIT, {"lane": 1, "other": -2}),
-                  launch(lane=1), END).last == [107 + 10_000 + 1 + 100]
+    short, long, after = launch(), launch(length=10_000), launch(lane=1)
+    ends = replay(START, short, long, (Op.WAIT, {"lane": 1, "other": 0}), after, (Op.STREAM, {"lane": 1}), END)
+    assert ends.end == [106 + 1 + 100]
+    stream = (Op.WAIT, {"lane": 1, "other": -2})
+    assert replay(START, short, long, stream, after, END).last == [107 + 10_000 + 1 + 100]
 
 
 @pytest.mark.parametrize("op", [Op.STREAM, Op.EVENT, Op.DEVICE])
