@@ -55,14 +55,17 @@ class Kernels:
 
     @cached_property
     def is_kernel(self) -> Flags:
+        """Device rows that are kernels."""
         return self.trace.device.kind == Kind.KERNEL
 
     @cached_property
     def sm_efficiency(self) -> occupancy.Floats:
+        """Share of the multiprocessors that the grid reaches; NaN where unknown."""
         return occupancy.sm_efficiency(self.trace)
 
     @cached_property
     def occupancy(self) -> occupancy.Floats:
+        """Estimated, of each kernel by itself; NaN where unknown."""
         return occupancy.occupancy(self.trace)
 
     def by(self, *keys: str, rows: Flags | None = None) -> tuple[Group, ...]:

@@ -44,7 +44,7 @@ def _levels(parent: Codes) -> _Levels:
     found = _known.get(id(parent))
     if found is None:
         found = _known[id(parent)] = _by_depth(parent)
-        weakref.finalize(parent, _known.pop, id(parent), None)
+        weakref.finalize(parent, _known.pop, id(parent), None).atexit = False
     return found
 
 
@@ -133,6 +133,7 @@ class Owners:
 
     @cached_property
     def is_operator(self) -> Flags:
+        """Host rows that are operators."""
         return self.trace.host.kind == Kind.OPERATOR
 
     @cached_property
@@ -162,10 +163,12 @@ class Owners:
 
     @cached_property
     def _around(self) -> Codes:
+        """The module closest around each host row by time alone, the row itself when it is one."""
         return nearest(self.joined.parent, self.is_module)
 
     @cached_property
     def paths(self) -> Paths:
+        """The places of all modules; those around a module come before it."""
         host, names = self.trace.host, self.trace.names
         code = np.full(len(host), NONE, np.int32)
         rows = np.flatnonzero(self.is_module)
