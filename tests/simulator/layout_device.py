@@ -20,7 +20,7 @@ def write_devices(writer: Writer) -> None:
     for number, a in enumerate(timeline.activities):
         call = timeline.calls[a.call] if a.call >= 0 else None
         device = a.device + writer.layout.first_device
-        correlation = call.correlation if call else 400 + number
+        correlation = call.correlation if call else 2_000_000 + number
         tid = f"stream {a.stream}" if writer.layout.stream_text else a.stream
         args: dict[str, Any] = {
             "External id": writer.owner.get(a.call, 0),
