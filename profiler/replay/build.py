@@ -74,7 +74,7 @@ class Columns:
         new: dict[str, Any] = {"event": self.event[at]}
         for name in ("kind", "before", "cost", "delay", "gap", "length", "lane", "other"):
             new[name] = np.array([values.get(name, 0) for _, values in rows], np.int64)
-        return replace(self, **{name: np.insert(getattr(self, name), at, new[name]) for name in new})
+        return self.with_(**{name: np.insert(getattr(self, name), at, new[name]) for name in new})
 
     def between(self, host_time: Ints) -> Ints:
         """Host time before every operation, from that before every event."""
@@ -106,8 +106,9 @@ def columns(m: Model, f: Fit) -> Columns:
     ev = m.events
     cost[fetch], delay[fetch], anew = m.loader.costs(ev.host[fetch], ev.segment[fetch], m.segments)
     other[np.searchsorted(event, fetch)] = anew
-    result: dict[str, Any] = {"event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
-              "gap": f.gap[event], "length": f.length[event], "lane": lane, "other": other}
+    result: dict[str, Any] = {
+        "event": event, "kind": f.kind[event], "cost": cost[event], "delay": delay[event],
+        "gap": f.gap[event], "length": f.length[event], "lane": lane, "other": other}
     if extra:
         rows = np.array(extra, np.int64)
         at = np.searchsorted(event, rows[:, 0])

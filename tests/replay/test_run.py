@@ -41,7 +41,8 @@ def test_streams_run_side_by_side_unless_one_waits() -> None:
 
 def test_a_wait_is_for_the_activity_and_not_for_what_comes_later() -> None:
     short, long, after = launch(), launch(length=10_000), launch(lane=1)
-    ends = replay(START, short, long, (Op.WAIT, {"lane": 1, "other": 0}), after, (Op.STREAM, {"lane": 1}), END)
+    wait, sync = (Op.WAIT, {"lane": 1, "other": 0}), (Op.STREAM, {"lane": 1})
+    ends = replay(START, short, long, wait, after, sync, END)
     assert ends.end == [106 + 1 + 100]
     stream = (Op.WAIT, {"lane": 1, "other": -2})
     assert replay(START, short, long, stream, after, END).last == [107 + 10_000 + 1 + 100]
