@@ -16,6 +16,7 @@ import numpy as np
 
 from profiler.analysis.trace import intervals
 from profiler.analysis.trace.memory import CPU
+from profiler.analysis.trace.occupancy import properties as told_of
 from profiler.errors import RunError
 from profiler.rules.trace import stored
 from profiler.rules.trace.diagnosis import TraceDiagnosis
@@ -104,7 +105,7 @@ def _devices(writer: RunWriter, trace: Trace, several: bool) -> dict[int, int]:
     """Id in the run by id in the trace. A trace has no UUID: rank and number stand for it."""
     found = {}
     for number in sorted(set(trace.device.device.tolist())):
-        known: Mapping[str, Any] = trace.properties.get(number, {})
+        known = told_of(trace, number)
         memory = known.get("totalGlobalMem")
         rank = f"rank {trace.rank if trace.rank is not None else trace.source}, " if several else ""
         found[number] = writer.add_device(

@@ -20,6 +20,7 @@ from profiler.analysis.trace.kernels import Kernels, Summary
 from profiler.analysis.trace.labels import Labels
 from profiler.analysis.trace.memory import Timeline, timelines
 from profiler.analysis.trace.modules import Module, modules
+from profiler.analysis.trace.occupancy import properties
 from profiler.analysis.trace.operators import Operator, operators
 from profiler.analysis.trace.owners import Owners
 from profiler.analysis.trace.partition import Partition
@@ -131,7 +132,7 @@ class TraceFacts:
     @property
     def properties(self) -> Mapping[str, Any]:
         """Of the device that the verdict is about; empty where the file does not tell."""
-        return self.trace.properties.get(self.partition.device, {}) if self.on_device else {}
+        return properties(self.trace, self.partition.device) if self.on_device else {}
 
     def scenario(self, *names: str) -> Scenario | None:
         """The one of the scenarios that predicts most; None when none of them is predicted."""

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from profiler.analysis.trace.communication import shared
 from profiler.analysis.trace.ranks import Ranks
 from profiler.analysis.trace.straggler import Straggler
 from profiler.rules.trace.facts import TraceFacts
@@ -97,7 +98,9 @@ def waiting(found: Ranks | None, who: Straggler | None) -> dict[str, Any] | None
     clocks = [{"rank": name, "offset_ms": _ms(c.offset), "low_ms": _ms(c.low), "high_ms": _ms(c.high),
                "agrees": c.agrees} for name, c in zip(found.names, found.clocks, strict=False)]
     return {**figures(who, "waiting", "name"), "straggler": who.name, "basis": found.basis,
-            "ranks": [figures(w) for w in who.waiting], "clocks": clocks, "notes": list(found.notes)}
+            "ranks": [figures(w) for w in who.waiting], "clocks": clocks,
+            "collectives": cut((figures(row) for row in shared(found)), "wait_ms"),
+            "notes": list(found.notes)}
 
 
 def per_step(facts: TraceFacts, total: float) -> float | None:
