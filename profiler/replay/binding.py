@@ -291,9 +291,7 @@ def _event_sync(walk: _Walk, bound: Bound, i: int, row: Row | None, end: int) ->
                 until, source, lane = ends[at], acts[at], k
     if until == NONE:
         return _drop(bound, i)
-    bound.until[i] = until
-    if source == NONE:  # of a step that is not replayed: the stream stands for it
-        bound.kind[i], bound.lane[i] = int(Op.STREAM), lane
-    else:
-        bound.kind[i], bound.other[i] = int(Op.EVENT), source
+    # of a step that is not replayed: what is on the stream before this one stands for it
+    bound.kind[i], bound.until[i] = int(Op.EVENT), until
+    bound.other[i] = source if source != NONE else -2 - lane
     return None

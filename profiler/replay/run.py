@@ -21,7 +21,7 @@ class Op(IntEnum):
     FOLLOW = 1   # a further activity of the same launch
     WAIT = 2     # the stream `lane` waits for activity `other`, or for the stream -2 - `other`
     STREAM = 3   # the host waits for the stream `lane`
-    EVENT = 4    # the host waits for activity `other`
+    EVENT = 4    # the host waits for activity `other`, or for what was on stream -2 - `other` before the step
     DEVICE = 5   # the host waits for all streams of the device `lane`
     DRAIN = 6    # as DEVICE, and the call's own work comes after it
     FETCH = 7    # the host waits for a batch, `delay` after the last one or (other 0) the step's start
@@ -75,6 +75,7 @@ def run(p: Program) -> Ends:
     add = ends.append
     t = called = due = began = 0
     depth = -p.depth
+    before_step = ready.copy()
     for kind, before, cost, delay, gap, length, lane, other in zip(
             p.kind, p.before, p.cost, p.delay, p.gap, p.length, p.lane, p.other):
         t += before
@@ -104,6 +105,7 @@ def run(p: Program) -> Ends:
         elif kind == begin:
             result.start.append(t)
             began = t
+            before_step = ready.copy()
         elif kind == finish:
             result.end.append(t)
             result.last.append(max([ready[lane] for lane in main], default=NONE))
@@ -114,7 +116,7 @@ def run(p: Program) -> Ends:
             if kind == stream:
                 t = max(t, ready[lane] + delay)
             elif kind == event:
-                t = max(t, ends[other] + delay)
+                t = max(t, (ends[other] if other >= 0 else before_step[-2 - other]) + delay)
             elif kind == device:
                 t = max(t, max([ready[k] for k in p.devices[lane]]) + delay)
             elif kind == fetch:

@@ -55,6 +55,11 @@ def test_a_synchronisation_ends_with_what_it_waits_for_or_with_its_own_cost(op: 
     assert replay(START, launch(), (Op.HOST, {"cost": 500}), wait, END).end == [4 + 500 + 3]
 
 
+def test_an_event_of_a_step_that_is_not_replayed_was_before_this_step() -> None:
+    event = (Op.EVENT, {"other": -2})
+    assert replay(START, launch(), END, START, launch(length=10_000), event, END).end == [4, 106]
+
+
 def test_a_stream_synchronisation_leaves_other_streams_alone() -> None:
     ends = replay(START, launch(), launch(lane=1, length=900), (Op.STREAM, {"cost": 1, "lane": 0}), END)
     assert ends.end == [106]
