@@ -25,6 +25,7 @@ WAIT = 10  # a stream waits for an event
 SYNC = 11  # the host waits for a stream, an event or the device
 ALLOC = 12  # cudaMalloc, cudaFree and kin
 FETCH = 13  # the loader's __next__
+BESIDE = 14  # what another thread does from now on, beside the chain
 
 # Why an action happens: what a scenario goes by.
 PYTHON = "python"  # between operators
@@ -52,7 +53,8 @@ class Action(NamedTuple):
     gap: int = 0  # after the stream's previous activity, or after what the stream waits for
     run: int = 0  # of the device activity; of the batch's production
     # PUSH: category; LAUNCH: Kernel; GRAPH: its kernels; COPY: Copy; RECORD, WAIT: event; SYNC: whether it
-    # blocks, or the event it waits for; ALLOC: whether it drains the device; FETCH: "ready", "inline", ""
+    # blocks, or the event it waits for; ALLOC: whether it drains the device; FETCH: "ready", "inline", "";
+    # BESIDE: its actions
     info: Any = None
     device: int = 0
 

@@ -171,6 +171,14 @@ def phases(r: Draw, s: Spec) -> tuple[str, Spec]:
     return "every phase synchronised", replace(s, reading="phases", kernel_us=r.uniform(8, 40))
 
 
+def copy_thread(r: Draw, s: Spec) -> tuple[str, Spec]:
+    share = r.choice((0.1, 0.5, 1.5))
+    size = int(device_us(s) * share * {"V100": 11.5, "A100": 23.0, "H100": 48.0}[s.gpu] * 1000)
+    return "a thread copies one batch ahead", replace(
+        s, prefetcher=True, copy_thread=True, copies=(size, 512), reading=r.choice(("none", "end"))
+    )
+
+
 HARDER = (
     few_steps,
     bursty,
@@ -196,4 +204,5 @@ HARDER = (
     inference,
     synthetic,
     phases,
+    copy_thread,
 )

@@ -53,7 +53,8 @@ class Spec:
     fetch_us: float = 90.0
     copies: tuple[int, ...] = (4_000_000, 600, 600)
     memory: str = "pinned"
-    prefetcher: bool = False
+    prefetcher: bool = False  # the batch is copied one step ahead on a stream of its own
+    copy_thread: bool = False  # by a thread of its own
     reduce: str = "none"  # none, buckets, end
     reduce_us: float = 0.0  # of a step
     buckets: int = 8

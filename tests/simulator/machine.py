@@ -79,9 +79,8 @@ class Machine:
         return Activity(start, start + run, name, a.device, a.stream, len(self.out.calls), kind, info, peer)
 
     def keep(self, activity: Activity) -> None:
-        if self.record and (self.tracing or activity.end > 0):
-            call = activity.call if self.tracing else -1
-            self.out.activities.append(activity._replace(call=call))
+        if self.record:
+            self.out.activities.append(activity if self.tracing else activity._replace(call=-1))
 
     def drain(self, a: Action) -> int:
         """When what a synchronisation waits for is done: stream a.stream, every stream when it is -1."""
@@ -146,8 +145,7 @@ def _pop(m: Machine, a: Action) -> None:
 
 
 def _thread(m: Machine, a: Action) -> None:
-    m.note(m.t, m.t + a.ns, m.label())
-    m.t += a.ns
+    _work(m, a)
     m.thread = a.name
 
 
@@ -274,6 +272,14 @@ def _fetch(m: Machine, a: Action) -> None:
         m.out.spans.append(Span(start, m.t, a.name, m.thread, "user_annotation"))
 
 
+def _beside(m: Machine, a: Action) -> None:
+    kept = m.t, m.thread, m.out.labels
+    m.thread, m.out.labels = a.name, []
+    for action in a.info:
+        HANDLERS[action.op](m, action)
+    m.t, m.thread, m.out.labels = kept
+
+
 HANDLERS = {
     A.WORK: _work,
     A.PUSH: _push,
@@ -289,4 +295,5 @@ HANDLERS = {
     A.SYNC: _sync,
     A.ALLOC: _alloc,
     A.FETCH: _fetch,
+    A.BESIDE: _beside,
 }

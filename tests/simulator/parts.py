@@ -65,7 +65,10 @@ def step(loop: Loop) -> None:
 def batch(loop: Loop, part: int) -> None:
     """The fetch and the copies. A prefetcher copies a batch ahead on a stream of its own."""
     spec = loop.spec
-    if spec.prefetcher:
+    if spec.copy_thread:
+        before = ("batch", loop.number - 1, part)
+        loop.add(Action(A.WAIT, 1800, "cudaStreamWaitEvent", stream=COMPUTE, info=before))
+    elif spec.prefetcher:
         event = ("batch", loop.number, part)
         loop.add(
             Action(A.RECORD, 1600, "cudaEventRecord", stream=COPYING, info=event),
@@ -87,8 +90,13 @@ def batch(loop: Loop, part: int) -> None:
             info="" if spec.loader.workers else "inline",
         )
     )
+    begun = len(loop.out)
     for size in spec.copies:
         copy_batch(loop, size)
+    if spec.copy_thread:
+        record = Action(A.RECORD, 1600, "cudaEventRecord", stream=COPYING, info=("batch", loop.number, part))
+        copies = [*loop.out[begun:], record]
+        loop.out[begun:] = [Action(A.BESIDE, 0, "copier", A.BATCH, info=copies)]
 
 
 def copy_batch(loop: Loop, size: int) -> None:
