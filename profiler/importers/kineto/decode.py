@@ -16,9 +16,14 @@ from profiler.importers.kineto.tally import Tally
 Failure = (msgspec.DecodeError, RecursionError)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _LOOSE = msgspec.json.Decoder(Loose)
-_BOUNDARY = re.compile(rb"\}[\s,\]]*(?=\{)")  # with a comma too few or too many, or a stray bracket
+_EVENT = re.compile(rb'\{\s*"(?:ph|name|cat|pid|tid|ts|id|args)"')
+# Between events, perhaps with a comma too few or a stray bracket. Inside texts quotes have a backslash.
+_BOUNDARY = re.compile(rb"\}[\s,\]]*(?=%b)" % _EVENT.pattern)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _OFFSET = re.compile(r"\(byte (\d+)\)$")
 _AFTER = re.compile(rb"\s*(?:,\s*(?:\"|$)|\}|$)")  # what may follow the list of events
+_NESTED = 8  # starts of events that are tried in one piece of text
+_INSIDE = 3  # so many ends of events may lie inside one event
 _RUN = 64  # events that are tried together once a chunk is damaged
 
 
@@ -47,6 +52,22 @@ def attempt(text: bytes, tally: Tally, exact: bool) -> Decoded:
 def is_cut(error: BaseException) -> bool:
     """The text ended inside something."""
     return "truncated" in str(error)
+
+
+def whole_events(text: bytes) -> int:
+    """Index after the last event that `text`, valid as far as it goes, holds whole; 0 where it holds none."""
+    depth = end = 0
+    for match in _TOKEN.finditer(text):
+        token = text[match.start()]
+        if token in b"{[":
+            depth += 1
+        elif token in b"}]":
+            depth -= 1
+            if depth == 0:
+                end = match.end()
+            elif depth < 0:
+                break  # the end of the list
+    return end
 
 
 def _parse(array: bytes, tally: Tally, exact: bool) -> list[Any]:
@@ -100,6 +121,17 @@ def _ends_of_list(text: bytes, error: msgspec.DecodeError) -> Iterator[int]:
         if _AFTER.match(text, end):
             yield end
         end -= 1
+
+
+def up_to_cut(text: bytes, tally: Tally, exact: bool) -> Decoded | None:
+    """The same where nothing is wrong but that the last event is not finished; None where more is."""
+    end = whole_events(text)
+    if text[end:].lstrip(b" \t\r\n,")[:1] == b"]" or len(_BOUNDARY.findall(text, end)) > _INSIDE:
+        return None
+    try:
+        return Decoded(attempt(text[:end], tally, exact).events, None, end)
+    except Failure:
+        return None
 
 
 def salvage(text: bytes, tally: Tally, exact: bool, last: bool = False) -> Decoded:
@@ -160,4 +192,9 @@ def _last_resort(text: bytes, tally: Tally, exact: bool) -> Decoded:
     if text.strip(b" \t\r\n,]}"):
         tally.events += 1
         tally.unreadable += 1
+    for start in [m.start() for m in _EVENT.finditer(text, 1)][:_NESTED]:
+        try:  # the event has no end, and a whole one follows
+            return attempt(text[start:], tally, exact)
+        except Failure:
+            continue
     return Decoded([])

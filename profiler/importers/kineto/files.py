@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from profiler.errors import TraceError
 
@@ -21,6 +22,7 @@ RATIO = 300       # ... and above it at most this many times its size
 _GZIP = b"\x1f\x8b"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd",
            b"7z\xbc\xaf": "7-Zip", b"SQLite format 3": "SQLite"}
+_PIECE = 1 << 14  # bytes of a member of a tar at a time
 _QUEUE = 8        # blocks that the reading thread is ahead
 
 Blocks = Iterator[bytes]
@@ -93,9 +95,16 @@ def _members(name: str, blocks: Blocks, source: Source, layers: int) -> Iterator
                     continue
                 file = tar.extractfile(member)
                 if file is not None:
-                    parts = iter(lambda file=file: file.read(BLOCK), b"")  # type: ignore[misc]
-                    yield from _unwrap(f"{name}:{member.name}", parts, source, layers)
+                    yield from _unwrap(f"{name}:{member.name}", _member(file, source), source, layers)
     except tarfile.TarError as error:
+        source.damaged = f"the archive is damaged ({error})"
+
+
+def _member(file: IO[bytes], source: Source) -> Blocks:
+    try:
+        while block := file.read(min(BLOCK, _PIECE)):
+            yield block
+    except tarfile.TarError as error:  # the piece that is cut is lost
         source.damaged = f"the archive is damaged ({error})"
 
 

@@ -19,9 +19,11 @@ LONGEST = 64 << 20  # bytes of one event, or of what is around the list
 _SMALL = 1 << 16    # bytes of a top-level value that is kept
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _WANTED = ("deviceProperties", "distributedInfo")
-_SEPARATOR = re.compile(rb"\}\s*,\s*\{")
+_SEPARATOR = re.compile(rb'\}\s*,\s*\{\s*"[^"\\]{1,20}"')
 _SPACE = b" \t\r\n\0"
-_BACK = 8           # separators tried backwards when the last one lies inside an event
+_COMMA = re.compile(rb"[\s,]*")
+_PATIENCE = 8 << 20  # bytes without the end of an event after which it is taken to be lost
+_PARTIAL = 8        # values that are given up at the end of what is around the list
 
 
 class Reader:
@@ -43,13 +45,14 @@ class Reader:
         self._bare = continued  # no end of the list is to be expected
         self._chunk = b""
         self._separator = b""
+        self._wait = 0          # bytes of text before which there is no use in trying
         self._at = 0            # of the rest, in the text
 
     def __iter__(self) -> Iterator[list[Any]]:
         blocks = self._document.blocks
         rest = b"" if self._begun else self._open(blocks)
         for block in blocks:
-            rest += block
+            rest = self._start(rest + block)
             decoded, used = self._next(rest)
             self._at += used
             rest = rest[used:]
@@ -61,7 +64,7 @@ class Reader:
             if len(rest) > LONGEST:
                 self.tally.truncated_at = self._at
                 return
-        yield self._last(rest)
+        yield self._last(self._start(rest))
 
     def again(self) -> list[Any]:
         """The current chunk once more, with the present setting of `exact`."""
@@ -101,30 +104,47 @@ class Reader:
             raise TraceError(f"{self.name} is no trace: it begins with {what!r}", EXPECTED)
         raise TraceError(f"{self.name} holds no list of traceEvents", EXPECTED)
 
+    def _start(self, text: bytes) -> bytes:
+        """Without the comma that a chunk before it could not see yet."""
+        start = text.lstrip(_SPACE + b",")
+        self._at += len(text) - len(start)
+        return start
+
     def _next(self, text: bytes) -> tuple[decode.Decoded, int]:
         """What `text` holds up to its last separator, and the bytes used."""
+        if len(text) < self._wait:
+            return decode.Decoded([]), 0
         if not self._separator or text.rfind(self._separator) < 0:
             self._separator = usual_separator(text)
-        last = cut = text.rfind(self._separator) if self._separator else -1
-        for _ in range(_BACK):
-            if cut < 0:
-                break
-            self._chunk = text[:cut + 1]
-            try:
-                return self._used(decode.attempt(self._chunk, self.tally, self.exact))
-            except decode.Failure as error:
-                if not decode.is_cut(error):
-                    break
-                cut = text.rfind(self._separator, 0, cut)  # the last one lay inside an event
-        if last < 0:
+        cut = text.rfind(self._separator) + 1 if self._separator else 0
+        if not cut:
             return decode.Decoded([]), 0
-        self._chunk = text[:last + 1]
+        self._wait = 0
+        try:
+            return self._attempt(text, cut)
+        except decode.Failure as error:
+            damaged = not decode.is_cut(error)
+        if not damaged:  # the separator lies inside an event
+            try:
+                if end := decode.whole_events(text):
+                    return self._attempt(text, end)
+            except decode.Failure:
+                damaged = True
+            if not damaged and len(text) < _PATIENCE:
+                self._wait = 2 * len(text)
+                return decode.Decoded([]), 0
+        self._chunk = text[:cut]
         self.salvaged = True
-        return self._used(decode.salvage(self._chunk, self.tally, self.exact))
+        return self._used(decode.salvage(self._chunk, self.tally, self.exact), text)
 
-    def _used(self, decoded: decode.Decoded) -> tuple[decode.Decoded, int]:
-        """With the separator, which is part of what follows once the list has ended."""
-        return decoded, len(self._chunk) + (len(self._separator) - 2 if decoded.tail is None else 0)
+    def _attempt(self, text: bytes, end: int) -> tuple[decode.Decoded, int]:
+        self._chunk = text[:end]
+        return self._used(decode.attempt(self._chunk, self.tally, self.exact), text)
+
+    def _used(self, decoded: decode.Decoded, text: bytes) -> tuple[decode.Decoded, int]:
+        """With the comma, which is part of what follows once the list has ended."""
+        comma = _COMMA.match(text, len(self._chunk))
+        return decoded, comma.end() if comma and decoded.tail is None else len(self._chunk)
 
     def _last(self, text: bytes) -> list[Any]:
         """What is left at the end of the text: the last events, and mostly the end of the list."""
@@ -133,7 +153,8 @@ class Reader:
             decoded = decode.attempt(text, self.tally, self.exact)
         except decode.Failure:
             self.salvaged = True
-            decoded = decode.salvage(text, self.tally, self.exact, last=True)
+            decoded = decode.up_to_cut(text, self.tally, self.exact) or decode.salvage(
+                text, self.tally, self.exact, last=True)
         if decoded.tail is not None:
             self.around = (self.around[0], decoded.tail)
         elif decoded.cut is not None or not self._bare:
@@ -159,7 +180,7 @@ def _values(text: bytes, tally: Tally) -> dict[str, Any]:
     inner = text.strip(_SPACE).removeprefix(b"{").strip(_SPACE + b",")
     mended = repair(inner).text
     candidates = [inner, inner.removesuffix(b"}"), mended, mended.removesuffix(b"}")]
-    while len(candidates) < _BACK + 4:
+    while len(candidates) < _PARTIAL + 4:
         candidates.append(candidates[-1].rpartition(b",")[0])
     for number, candidate in enumerate(candidates):
         try:
@@ -178,6 +199,6 @@ def _values(text: bytes, tally: Tally) -> dict[str, Any]:
 
 
 def usual_separator(text: bytes) -> bytes:
-    """What mostly stands between two events of `text`, with the braces; empty when it has one event."""
+    """What mostly stands between two events of `text`, from brace to first key; empty for a single event."""
     counts = Counter(m.group() for m in _SEPARATOR.finditer(text))
     return counts.most_common(1)[0][0] if counts else b""

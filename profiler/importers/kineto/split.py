@@ -31,6 +31,7 @@ from profiler.trace.model import NONE
 
 LARGE = 32 << 20   # bytes from which the start of a process pays
 PROCESSES = 4      # what they read must be brought together by one: more would gain little
+_TRIES = 8         # places in one neighbourhood that are tried for a cut
 _PLAIN = re.compile(rb"\s*[\[{]")
 _TEXTS = {"name", "dims", "types", "stack", "concrete", "dtype", "group", "ranks"}
 
@@ -81,16 +82,25 @@ def read(path: Path, source: Source, watch: Callable[[], None]) -> tuple[Columns
 
 
 def _cuts(file: io.FileIO, size: int, count: int) -> list[int]:
-    """Where stretches begin and end: in front of an event, as far as its looks tell."""
+    """Where stretches begin and end: in front of an event, as far as what follows tells."""
     cuts = [0]
     for i in range(1, count):
-        at = size * i // count
+        at = max(size * i // count, cuts[-1] + 1)
         file.seek(at)
         text = file.read(BLOCK)
         separator = usual_separator(text)
-        found = text.find(separator) if separator else -1
-        if found >= 0 and at + found > cuts[-1]:
-            cuts.append(at + found + len(separator) - 1)
+        found, last = (text.find(separator), text.rfind(separator)) if separator else (-1, -1)
+        for _ in range(_TRIES):
+            if not 0 <= found < last:
+                break
+            start = text.index(b"{", found)
+            try:
+                decode.attempt(text[start:last + 1], Tally(), False)
+            except decode.Failure:  # inside an event
+                found = text.find(separator, found + 1)
+            else:
+                cuts.append(at + start)
+                break
     return [*cuts, size]
 
 
