@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -53,6 +55,23 @@ def test_any_other_error_is_a_failure(broken: Exception, tmp_path: Path,
         fuzz.examine(training().save(tmp_path / "trace.json"))
     monkeypatch.setattr(fuzz, "diagnose", lambda *_: (_ for _ in ()).throw(TraceError("It is none")))
     assert fuzz.examine(tmp_path / "trace.json") == "error"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_refused_file_leaves_no_reader_behind(packed: bool, tmp_path: Path) -> None:
+    """A thread that read on after its file was closed would take bytes of the next one."""
+    text = b'no trace at all, but long' * 100_000
+    path = tmp_path / "trace.json"
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    before = threading.active_count()
+    said = set()
+    for _ in range(10):
+        with pytest.raises(TraceError) as error:
+            kineto.load(path)
+        said.add(str(error.value))
+        del error
+    assert len(said) == 1 and "begins with" in said.pop()
+    assert threading.active_count() == before
 
 
 @pytest.mark.slow
