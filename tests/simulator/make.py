@@ -17,8 +17,10 @@ from tests.simulator.timeline import lose
 from tests.simulator.truth import tell
 
 
-def make(seed: int, folder: Path, kind: Kind | None = None, size: float = 1.0) -> dict[str, Any]:
-    """Write one trace; its line of truth."""
+def make(
+    seed: int, folder: Path, kind: Kind | None = None, size: float = 1.0, predict: bool = True
+) -> dict[str, Any]:
+    """Write one trace; its line of truth, without scenarios where there is no `predict`."""
     kind_name, variant, spec, layout = draw(seed, kind, size)
     job = program(spec, seed)
     timeline = run(job, record=True)
@@ -31,7 +33,7 @@ def make(seed: int, folder: Path, kind: Kind | None = None, size: float = 1.0) -
         "variant": variant,
         "seed": seed,
         "gpu": GPUS[spec.gpu].name,
-        **tell(job, timeline),
+        **tell(job, timeline, predict),
         "layout": vars(layout),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -117,7 +118,7 @@ def test_verdict_by_the_largest_gain() -> None:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     """What the engine makes of one small trace of each kind, by kind."""
     folder = tmp_path_factory.mktemp("simulated")
-    truths = [make(seed, folder, size=0.3) for seed in range(len(KINDS))]
+    truths = [make(seed, folder, size=0.3, predict=kind in LIKE) for seed, kind in enumerate(KINDS)]
     return {truth["kind"]: check(folder / truth["file"], truth) for truth in truths}
 
 
@@ -137,5 +138,20 @@ def test_the_engine_predicts(engine: dict[str, Outcome]) -> None:
     """Pooled over jobs like those of the reference data."""
     errors = [error for kind in LIKE for error, _ in engine[kind.__name__].errors]
     assert len(errors) > 10
+    assert median(errors) < 0.01
+    assert quantile(errors, 0.95) < 0.05
+
+
+@pytest.mark.slow
+def test_the_engine_on_every_kind_at_full_size(tmp_path: Path) -> None:
+    """The bounds of the reference data hold on other traces, the harder ones among them."""
+    results = []
+    for seed in range(10_000, 10_000 + 2 * len(KINDS)):
+        truth = make(seed, tmp_path)
+        results.append(check(tmp_path / truth["file"], truth))
+    errors = [error for result in results for error, _ in result.errors]
+    assert median(result.partition_error for result in results) < 0.001
+    assert quantile([result.partition_error for result in results], 0.95) < 0.005
+    assert [r.file for r in results if r.verdict not in r.accept] == []
     assert median(errors) < 0.01
     assert quantile(errors, 0.95) < 0.05

@@ -236,8 +236,8 @@ def verdicts(gains: dict[str, float], compute: float) -> tuple[str, list[str], s
     return ("ambiguous" if near and gain > 0.045 else verdict), accept, "; ".join(why)
 
 
-def tell(program: Program, timeline: Timeline) -> dict[str, Any]:
-    """What truth.jsonl holds about one trace, its name and layout aside."""
+def tell(program: Program, timeline: Timeline, predict: bool = True) -> dict[str, Any]:
+    """What truth.jsonl holds about one trace; without `predict` no scenario and no verdict."""
     device = busiest(timeline)
     base, parts = steady(timeline, device, program.restart), Partition(timeline, device)
     zero = timeline.step_start[0]
@@ -260,9 +260,9 @@ def tell(program: Program, timeline: Timeline) -> dict[str, Any]:
         for label, ns in classes.items():
             sums[label] += ns if k in base.rows else 0
     window = sum(steps[k]["ns"] for k in base.rows)
-    rows = what_if(program, device, base, timeline)
+    rows = what_if(program, device, base, timeline) if predict else []
     compute = sums["compute"] / window
-    verdict, accept, why = _accept(rows, compute)
+    verdict, accept, why = _accept(rows, compute) if predict else ("", [], "")
     real = [r for r in rows if max(r["speedup"], r["speedup_of_mean"]) >= 1.05]
     scored = all(abs(r["speedup"] / r["speedup_of_mean"] - 1) < 0.02 for r in real)
     names = sorted({label for s in steps for label in s["partition_ns"]})
