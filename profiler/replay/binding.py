@@ -270,6 +270,7 @@ def _device(walk: _Walk, bound: Bound, i: int, row: Row | None, end: int) -> Non
         if tails and max(tails) <= end and (best is None or max(tails) > best[0]):
             best = (max(tails), number)
     if best is None:
+        bound.until[i] = max((e[-1] for e in walk.ends if e), default=NONE)
         return _drop(bound, i)
     bound.until[i], bound.lane[i] = best
     return None

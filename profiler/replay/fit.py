@@ -16,13 +16,14 @@ from profiler.replay import queue
 from profiler.replay.binding import Bound, Lanes
 from profiler.replay.events import Events
 from profiler.replay.run import Op
-from profiler.trace.model import NONE, Flags, Ints
+from profiler.trace.model import NONE, Flags, Ints, Kind
 from profiler.trace.names import Call
 
 # Bounds of definitions, section 4: medians, or ns.
 LATENCIES, GAPS, GAP_NS, TAIL_NS, CALLS, CALL_NS = 2, 3, 5_000, 100_000, 6, 30_000
 UNSEEN_NS = 1_000  # gap of a stream that was never queued on, where the trace does not show a smaller one
 NEVER = np.iinfo(np.int64).max
+EXPLAINED = 0.25  # spread that is left of calls' lengths when what they waited for is taken off
 SMALLEST = 5      # gaps that tell how small a gap can be
 ROUNDS = 3        # of fitting: which term binds depends on the medians, and they on that
 _WAITS = (int(Op.STREAM), int(Op.EVENT), int(Op.DEVICE))
@@ -64,8 +65,10 @@ def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags, b
         terms = _activities(events, lanes, ready, waited, called[submits], group, middle, bounded)
         delay[submits], gap[submits] = terms
         length[submits] = np.array(lanes.end) - np.array(lanes.start)
-    usual = cost[launches][(cost[launches] > 0) & (cost[launches] <= limit)]
-    _waits(j, events, bound, kind, cost, delay, middle(usual), middle, bounded)
+    usual = launches[(cost[launches] > 0) & (cost[launches] <= limit)]
+    copies = usual[j.trace.device.kind[events.device[usual]] == Kind.MEMCPY]
+    least = middle(cost[usual]), middle(cost[copies if len(copies) else usual])
+    _waits(j, events, bound, kind, cost, delay, least, middle, bounded)
     _drains(j, events, bound, kind, cost)
     return Fit(kind, cost, delay, gap, length, depth, blocked)
 
@@ -183,9 +186,13 @@ def _medians(values: Ints, group: Ints, wanted: Flags, otherwise: Flags, middle:
     return result
 
 
-def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, delay: Ints, launch: int,
-           middle: _Middle, bounded: bool) -> None:
-    """Own cost and tail of every call that the host waited in; one that always waits costs a launch."""
+def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, delay: Ints,
+           least: tuple[int, int], middle: _Middle, bounded: bool) -> None:
+    """Own cost and tail of every call that the host waited in.
+
+    One of a name that waited every time costs as much as calls that do not block, and no more than its
+    shortest; `least`: of launches, of copies.
+    """
     rows = np.flatnonzero(np.isin(kind, _WAITS))
     if not len(rows):
         return
@@ -194,12 +201,14 @@ def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, dela
     name = j.trace.host.name[events.host[rows]]
     waited = until > start
     tail = end - until
-    own = np.full(len(rows), launch)
+    own = np.where(events.device[rows] >= 0, least[1], least[0])
     usual = np.zeros(len(rows), np.int64)
     for one in np.unique(name).tolist():
         same = name == one
         if (same & ~waited).any():
             own[same] = middle((end - start)[same & ~waited])
+        else:
+            own[same] = np.minimum(own, (end - start)[same].min())[same]
         if (same & waited).any():
             usual[same] = middle(tail[same & waited])
     cost[rows] = np.where(waited, np.minimum(own, end - start), end - start)
@@ -210,7 +219,7 @@ def _waits(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints, dela
 
 def _drains(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints) -> None:
     """Allocator calls: which of them wait for the device, and what they cost beside that."""
-    rows = np.flatnonzero(kind == Op.DRAIN)
+    rows = np.flatnonzero(events.kind == Op.DRAIN)
     until = np.array(bound.until, np.int64)[rows]
     start, end = events.start[rows], events.end[rows]
     name = np.where(events.host[rows] >= 0, j.trace.host.name[events.host[rows]], NONE)
@@ -218,9 +227,16 @@ def _drains(j: Joined, events: Events, bound: Bound, kind: Ints, cost: Ints) -> 
         same = name == one
         text = j.trace.names[one].lower()
         busy = same & (until > start)
-        against = busy & (until > end)
-        free = "free" in text and "async" not in text and "host" not in text
-        if against.any() or not (free or busy.sum() >= queue.BLOCKED):
+        free = "free" in text and "async" not in text
+        if (busy & (until > end)).any() or not (free or _explained((end - start)[busy], (end - until)[busy])):
             kind[rows[same]] = int(Op.HOST)
         else:
             cost[rows[same]] = (end - np.maximum(start, until))[same]
+
+
+def _explained(whole: Ints, rest: Ints) -> bool:
+    """Whether waiting is why calls differ in length: without it they are much more alike."""
+    if len(whole) < queue.BLOCKED:
+        return False
+    before, after = (np.subtract(*np.percentile(values, [75, 25])) for values in (whole, rest))
+    return bool(after < EXPLAINED * before)
