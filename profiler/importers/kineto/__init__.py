@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 from profiler.errors import Cancelled, TraceError
@@ -23,14 +24,15 @@ _PEEK = 1 << 16
 def sniff(path: Path) -> bool:
     """Whether a file looks like a trace or an archive of them. Reads its beginning only; never raises."""
     try:
-        for document in documents(path, Source(path.name)):
-            text = b""
-            for block in document.blocks:
-                text += block
-                if len(text) >= _PEEK:
-                    break
-            if text.lstrip()[:1] in (b"{", b"[") and (b'"traceEvents"' in text or b'"ph"' in text):
-                return True
+        with closing(documents(path, Source(path.name))) as found:
+            for document in found:
+                text = b""
+                for block in document.blocks:
+                    text += block
+                    if len(text) >= _PEEK:
+                        break
+                if text.lstrip()[:1] in (b"{", b"[") and (b'"traceEvents"' in text or b'"ph"' in text):
+                    return True
     except (TraceError, OSError):
         pass
     return False
@@ -60,11 +62,12 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
     with _uncollected():
         for path, source in zip(paths, sources):
             try:
-                for read in _files(path, source, watch):
-                    try:
-                        traces.append(read())
-                    except TraceError as error:
-                        failed.append(error)
+                with closing(_files(path, source, watch)) as files:
+                    for read in files:
+                        try:
+                            traces.append(read())
+                        except TraceError as error:
+                            failed.append(error)
             except TraceError as error:
                 failed.append(error)
     if not traces:
@@ -76,15 +79,17 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
     return traces
 
 
-def _files(path: Path, source: Source, watch: Callable[[], None]) -> Iterator[Callable[[], Trace]]:
+def _files(path: Path, source: Source,
+           watch: Callable[[], None]) -> Generator[Callable[[], Trace], None, None]:
     """What reads each trace in a file, to be called one after the other."""
     folder = path.parent.name
     if (quick := split.read(path, source, watch)) is not None:
         columns, around = quick
         yield lambda: assemble(path.name, f"{folder}/{path.name}", columns, reader.top(around, columns.tally))
         return
-    for document in documents(path, source):
-        yield lambda document=document: _read(document, f"{folder}/{document.name}", watch)  # type: ignore[misc]
+    with closing(documents(path, source)) as found:
+        for document in found:
+            yield partial(_read, document, f"{folder}/{document.name}", watch)
 
 
 def _read(document: Document, path: str, watch: Callable[[], None]) -> Trace:

@@ -33,6 +33,11 @@ _DAY = 86_400 * 10**9
 _SPANS = 100  # so many times what most events span, and at least a day, away from them: no part of the trace
 _EPOCH_US = range(10**15, 4 * 10**15)  # 2001 to 2096: what can be a time since the epoch
 _NODE = re.compile(r"\wBackward\d*$|(AccumulateGrad|CopyBackwards|CopySlices|GraphRoot|UndefinedGrad)$")
+# Of host events with the same times, which is likely to lie in which: by Kind, the outermost is 0.
+_INNER = np.full(256, 6, np.uint8)
+for _depth, _kind in enumerate((Kind.ANNOTATION, Kind.PYTHON, Kind.OPERATOR, Kind.HOST_OTHER, Kind.RUNTIME,
+                                Kind.DRIVER)):
+    _INNER[_kind] = _depth
 _RANK = re.compile(r"(?<![a-z])(?:rank|worker)[-_ ]?(\d+)", re.IGNORECASE)
 
 
@@ -45,10 +50,10 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
     _drop_absurd(tables, columns)
     if not len(tables["host"]["start"]) and not len(tables["device"]["start"]):
         raise TraceError(f"{source} holds no events", _why_none(columns))
-    for name in ("host", "device", "syncs", "memory"):
-        _sort(tables, name)
     texts = tuple(columns.names.texts)
     _tell_annotations(texts, tables["host"])
+    for name in ("host", "device", "syncs", "memory"):
+        _sort(tables, name)
     rows = [tables[t][c] for t in ("host", "device") for c in ("start", "end") if len(tables[t][c])]
     zero_us = min(int(times.min()) for times in rows) // 1000
     for table in tables.values():
@@ -104,7 +109,7 @@ def _take(tables: dict[str, Part], name: str, rows: Ints) -> None:
 
 
 def _sort(tables: dict[str, Part], name: str) -> None:
-    """By start, of equal ones the longest first, else as the file has them."""
+    """By start, of equal ones the longest first; of those the one that is outside by its kind or number."""
     table = tables[name]
     start = table["start" if "start" in table else "time"]
     order = np.argsort(start, kind="stable") if (start[1:] < start[:-1]).any() else np.arange(len(start))
@@ -114,7 +119,8 @@ def _sort(tables: dict[str, Part], name: str) -> None:
         tied = np.flatnonzero(equal[1:] | equal[:-1])
         if len(tied):
             rows = order[tied]
-            order[tied] = rows[np.lexsort((-table["end"][rows], start[rows]))]
+            inner = (table["external"][rows], _INNER[table["kind"][rows]]) if name == "host" else ()
+            order[tied] = rows[np.lexsort((*inner, -table["end"][rows], start[rows]))]
     if (order[1:] < order[:-1]).any():
         _take(tables, name, order)
 
@@ -138,6 +144,7 @@ def _inside(start: Ints, end: Ints, rows: Ints, operators: Ints) -> Flags:
     """Whether each row lies in one of the operators; ends may differ by the microsecond of the clock."""
     if not len(operators):
         return np.zeros(len(rows), bool)
+    operators = operators[np.argsort(start[operators], kind="stable")]
     last = np.searchsorted(start[operators], start[rows], side="right") - 1
     reach = np.maximum.accumulate(end[operators])[np.maximum(last, 0)]
     return (last >= 0) & (start[rows] < reach) & (end[rows] <= reach + 1000)

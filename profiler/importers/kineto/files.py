@@ -8,7 +8,8 @@ import queue
 import tarfile
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -49,15 +50,15 @@ class Document:
     blocks: Blocks
 
 
-def documents(path: Path, source: Source) -> Iterator[Document]:
-    """Every text in a file: one, or those of a tar. Raises TraceError where it cannot be opened."""
+def documents(path: Path, source: Source) -> Generator[Document, None, None]:
+    """Every text in a file: one, or those of a tar. To be closed; TraceError where it cannot be opened."""
     try:
         source.size = path.stat().st_size
         file = path.open("rb", buffering=0)
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}", "Check the path.") from error
-    with file:
-        yield from _unwrap(path.name, _ahead(_read(file, source)), source, LAYERS)
+    with file, closing(_ahead(_read(file, source))) as blocks:  # the thread ends before the file is closed
+        yield from _unwrap(path.name, blocks, source, LAYERS)
 
 
 def _read(file: io.FileIO, source: Source) -> Blocks:
@@ -73,7 +74,8 @@ def _unwrap(name: str, blocks: Blocks, source: Source, layers: int) -> Iterator[
     if first[:2] == _GZIP:
         if layers == 0:
             raise TraceError(f"{name} is compressed more than {LAYERS} times over", "Unpack it first.")
-        yield from _unwrap(name, _ahead(_gunzip(blocks, source)), source, layers - 1)
+        with closing(_ahead(_gunzip(blocks, source))) as unpacked:
+            yield from _unwrap(name, unpacked, source, layers - 1)
     elif first[257:262] == b"ustar":
         if layers == 0:
             raise TraceError(f"{name} is packed more than {LAYERS} times over", "Unpack it first.")
@@ -206,7 +208,7 @@ class _File(io.RawIOBase):
         return b"".join(parts)
 
 
-def _ahead(blocks: Blocks) -> Blocks:
+def _ahead(blocks: Blocks) -> Generator[bytes, None, None]:
     """The same blocks, made in a thread of their own: reading and unpacking run beside the decoding."""
     ready: queue.Queue[bytes | BaseException | None] = queue.Queue(_QUEUE)
     stop = threading.Event()

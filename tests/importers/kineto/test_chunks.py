@@ -31,7 +31,7 @@ def timeline() -> Timeline:
     said = {"Collective name": "allreduce", "Group size": 4, "odd": [{"a": 1}, {"b": {"c": 2}}, {"ph": "X"}]}
     for i in range(12):
         t = 10_000 * i
-        line.op('a}, {"ph": "X"', t, t + 9_000, external=i, **{"note": '}, {"ph": "X"}, {'})
+        line.op('a}, {"ph": "X"', t, t + 9_000, external=i, note='}, {"ph": "X"}, {')
         line.call("cudaLaunchKernel", t + 10, t + 20, i + 1, thread=i % 3)
         line.kernel("nccl, {}", t + 1_000, t + 2_000, i + 1, **said)
         line.memory(t + 5, i)
@@ -168,3 +168,21 @@ def test_a_real_trace_by_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, se
             if field.name in ("name", "dims", "types", "stack", "concrete", "dtype", "group", "ranks"):
                 a, b = (np.array([*t.names, None], object)[c] for t, c in ((alone, a), (shared, b)))
             assert (a == b).all(), (table, field.name)
+
+
+@pytest.mark.parametrize("block", [300, 1 << 19])
+def test_order_of_rows_with_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                           block: int) -> None:
+    """Whole microseconds make many: what is outside comes first, wherever the chunks end."""
+    line = Timeline()
+    for i in range(6):
+        t = 2_000 * i
+        line.call("cuLaunchKernel", t, t + 1_000, i, driver=True).call("cudaLaunchKernel", t, t + 1_000, i)
+        line.op("inner", t, t + 1_000, external=2 * i + 2).op("outer", t, t + 1_000, external=2 * i + 1)
+        line.python("forward", t, t + 1_000).step(i, t, t + 1_000)
+    path = line.save(tmp_path / "t.json")
+    monkeypatch.setattr(files, "BLOCK", block)
+    [trace] = kineto.load(path)
+    found = [trace.names[code] for code in trace.host.name]
+    assert found == [n for i in range(6) for n in (f"ProfilerStep#{i}", "forward", "outer", "inner",
+                                                   "cudaLaunchKernel", "cuLaunchKernel")]

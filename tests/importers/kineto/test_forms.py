@@ -97,7 +97,8 @@ def test_the_trace_begins_at_its_first_event_and_rows_are_sorted() -> None:
 
 def test_text_numbers_and_lanes(tmp_path: Path) -> None:
     event = {"ph": "X", "cat": "kernel", "name": "k", "pid": "1", "tid": "stream 9",
-             "ts": "1700000000000000.125", "dur": "2.5", "args": {"correlation": "12", "grid": ["2", 1, 1], "registers per thread": "x"}}
+             "ts": "1700000000000000.125", "dur": "2.5",
+             "args": {"correlation": "12", "grid": ["2", 1, 1], "registers per thread": "x"}}
     copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD", "pid": 3, "tid": 4,
             "ts": "1700000000000010", "dur": 1, "args": {"device": 2, "stream": 5, "bytes": "9216"}}
     [kernel, memcpy] = rows(loaded(tmp_path, [event, copy]), "device")
