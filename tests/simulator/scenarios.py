@@ -116,14 +116,16 @@ def no_launch_overhead(python: bool = True) -> Change:
     return change
 
 
-def no_host_work(python: bool = False) -> Change:
-    """`python`: time between operators goes too, also between the launches."""
+def no_host_work(python: bool = False, operators: bool = False) -> Change:
+    """Around the launches. `python`: time between operators goes too, also between the launches; `operators`:
+    what lies of the first operator before its launch, and of the last one after it, and memset calls."""
+    roles = LAUNCHING if operators else (A.PYTHON, A.HANDOVER)
 
     def change(step: Step) -> Step:
         first, last = launches(step)
         result = []
         for k, a in enumerate(step):
-            outside = (k < first or k > last) and a.role in LAUNCHING
+            outside = (k < first or k > last) and a.role in roles
             between = python and a.role == A.PYTHON
             result.append(_free(a) if a.op in HOST and (outside or between or a.role == A.NAMED) else a)
         return result
@@ -193,7 +195,13 @@ SCENARIOS: dict[str, tuple[Change, dict[str, Change]]] = {
         no_launch_overhead(),
         {"Python between operators stays": no_launch_overhead(False)},
     ),
-    "no_host_work": (no_host_work(), {"Python between operators goes too": no_host_work(True)}),
+    "no_host_work": (
+        no_host_work(),
+        {
+            "Python between operators goes too": no_host_work(True),
+            "operators around the launches go too": no_host_work(operators=True),
+        },
+    ),
     "no_allocator": (no_allocator, {}),
     "overlapped_communication": (
         overlapped_communication(),
