@@ -27,7 +27,7 @@ H2D = (int(Copy.H2D), int(Copy.H2D_PAGEABLE), int(Copy.H2D_PINNED))
 class Lanes:
     """Streams of all devices, numbered; and the activities of the events, in order of submission."""
 
-    lane: Ints            # of each activity
+    lane: list[int]       # of each activity
     keys: list[tuple[int, int]]  # (device, stream) of each lane
     start: list[int]      # measured, ns
     end: list[int]
@@ -42,7 +42,7 @@ class Lanes:
         lane = lane.reshape(-1)
         only = np.isin(j.copy[rows], H2D) & (device.kind[rows] == Kind.MEMCPY)
         other = np.bincount(lane, ~only, len(keys))
-        return cls(lane, [(int(d), int(s)) for d, s in keys], device.start[rows].tolist(),
+        return cls(lane.tolist(), [(int(d), int(s)) for d, s in keys], device.start[rows].tolist(),
                    device.end[rows].tolist(), (other == 0).tolist())
 
     @property
@@ -86,7 +86,9 @@ class _Walk:
         self.newest: tuple[list[int], list[int]] | None = None
         self.ends: list[list[int]] = [[] for _ in range(n)]  # measured, in order of submission
         self.acts: list[list[int]] = [[] for _ in range(n)]
-        self.all = [np.flatnonzero(lanes.lane == k).tolist() for k in range(n)]
+        self.all: list[list[int]] = [[] for _ in range(n)]
+        for act, lane in enumerate(lanes.lane):
+            self.all[lane].append(act)
         self.sync = _sync_rows(j)
         self.before = _submissions(j, lanes)
 
@@ -100,7 +102,7 @@ class _Walk:
         self.newest = None
 
     def submit(self, act: int) -> None:
-        lane = int(self.lanes.lane[act])
+        lane = self.lanes.lane[act]
         self.last[lane] = act
         if not self.recent or self.recent[-1] != lane:
             if lane in self.recent:
@@ -155,7 +157,7 @@ def bind(j: Joined, events: Events, lanes: Lanes, follows: Flags, closest: bool 
     act = 0
     for i, kind in enumerate(bound.kind):
         if kind in (Op.LAUNCH, Op.FOLLOW):
-            bound.lane[i] = int(lanes.lane[act])
+            bound.lane[i] = lanes.lane[act]
             walk.submit(act)
             act += 1
         elif kind == Op.START and not follows[segment[i]]:
@@ -212,7 +214,7 @@ def _waiting(walk: _Walk, row: Row | None, act: int) -> tuple[int, int]:
     waited for yet have to be waited for before they are used, and a stream never waits for itself.
     """
     lanes = walk.lanes
-    lane = int(lanes.lane[act])
+    lane = lanes.lane[act]
     if row:
         known = [k for k, (_, stream) in enumerate(lanes.keys) if stream == row[1]]
         if known:  # several devices have a stream of that number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from profiler.analysis.trace.steps import Steps
 from profiler.replay import binding, events, segments
 from profiler.replay.binding import Bound, Lanes
 from profiler.replay.events import RECORD, SYNC, Events
-from profiler.replay.fit import Fit
+from profiler.replay.fit import Fit, Measured
 from profiler.replay.loader import Loader
 from profiler.replay.run import Op, Program
 from profiler.replay.segments import Segments
 from profiler.trace.model import NONE, Ints
+
+_COLUMNS = ("kind", "before", "cost", "delay", "gap", "length", "lane", "other")
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,16 @@ class Model:
     bound: Bound
     lanes: Lanes
     loader: Loader
+    lists: dict[int, tuple[Ints, list[int]]] = field(default_factory=dict)  # columns as lists, by array
+
+    def measured(self) -> Measured:
+        """What the fits start from."""
+        return Measured.of(self.j, self.events, self.bound, self.lanes, self.segments.follows)
 
     def closest(self) -> Model:
         """With waits of several possible causes bound to what ended last before they were over."""
         bound = binding.bind(self.j, self.events, self.lanes, self.segments.follows, closest=True)
-        return replace(self, bound=bound)
+        return replace(self, bound=bound, lists={})
 
     def host_time(self, removed: Ints | None = None) -> Ints:
         """Host time right before every event, without what a set of times covers; ns."""
@@ -66,13 +73,18 @@ class Columns:
     def with_(self, **columns: Any) -> Columns:
         return replace(self, **columns)
 
+    def same(self, other: Columns) -> bool:
+        """Whether the other program does the same."""
+        pairs = ((getattr(self, name), getattr(other, name)) for name in _COLUMNS)
+        return all(one is two or np.array_equal(one, two) for one, two in pairs)
+
     def insert(self, rows: list[tuple[int, dict[str, int]]]) -> Columns:
         """With further operations, each before the operation of that number; what is not given is 0."""
         if not rows:
             return self
         at = [row for row, _ in rows]
         new: dict[str, Any] = {"event": self.event[at]}
-        for name in ("kind", "before", "cost", "delay", "gap", "length", "lane", "other"):
+        for name in _COLUMNS:
             new[name] = np.array([values.get(name, 0) for _, values in rows], np.int64)
         return self.with_(**{name: np.insert(getattr(self, name), at, new[name]) for name in new})
 
@@ -119,11 +131,19 @@ def columns(m: Model, f: Fit) -> Columns:
     return c.with_(before=c.between(m.host_time()))
 
 
-def program(m: Model, c: Columns, depth: int) -> Program:
-    """As lists, for the loop."""
+def program(m: Model, c: Columns, depth: int, keep: bool = False) -> Program:
+    """As lists, for the loop. `keep`: programs of scenarios will share most of these columns."""
     devices = [list(lanes) for lanes in m.lanes.devices.values()]
     main = list(m.lanes.devices).index(m.j.main_device) if m.j.main_device in m.lanes.devices else NONE
     if devices:  # streams that a scenario adds
         devices[main].append(len(m.lanes.keys))
-    return Program(c.kind.tolist(), c.before.tolist(), c.cost.tolist(), c.delay.tolist(), c.gap.tolist(),
-                   c.length.tolist(), c.lane.tolist(), c.other.tolist(), devices, main, depth)
+    columns = []
+    for name in _COLUMNS:
+        column = getattr(c, name)
+        kept = m.lists.get(id(column))
+        values = kept[1] if kept and kept[0] is column else column.tolist()
+        if keep:
+            m.lists[id(column)] = column, values
+        columns.append(values)
+    kind, before, cost, delay, gap, length, lane, other = columns
+    return Program(kind, before, cost, delay, gap, length, lane, other, devices, main, depth)

@@ -15,6 +15,7 @@ from profiler.analysis.trace.streams import previous_in_stream
 from profiler.replay import queue
 from profiler.replay.binding import Bound, Lanes
 from profiler.replay.events import Events
+from profiler.replay.queue import Queue
 from profiler.replay.run import Op
 from profiler.trace.model import NONE, Flags, Ints, Kind
 from profiler.trace.names import Call
@@ -42,18 +43,37 @@ class Fit:
     blocked: bool      # whether the depth is the trace's own
 
 
-def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags, bounded: bool) -> Fit:
+@dataclass(frozen=True)
+class Measured:
+    """What both fits of a trace start from."""
+
+    j: Joined
+    events: Events
+    bound: Bound
+    lanes: Lanes
+    queues: list[Queue]
+    ready: Ints       # of each activity: when its stream was ready for it, ns; NONE for the first
+    waited: Flags     # of each activity: it came after a wait of its stream
+
+    @classmethod
+    def of(cls, j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags) -> Measured:
+        """`follows`: segments that are replayed after their predecessor."""
+        ready, waited = _ready(j, events, bound, lanes, follows)
+        return cls(j, events, bound, lanes, queue.queues(j), ready, waited)
+
+
+def fit(m: Measured, bounded: bool) -> Fit:
     """Durations that make the replay meet the trace, or come as near as the bounds allow."""
+    j, events, bound, lanes = m.j, m.events, m.bound, m.lanes
     n = len(events)
     kind = np.array(bound.kind, np.int64)
     cost, delay, gap, length = (np.zeros(n, np.int64) for _ in range(4))
     cost[:] = events.end - events.start
     launches = np.flatnonzero(kind == Op.LAUNCH)
     limit = _limits(j, events, launches, cost[launches])
-    found = queue.queues(j)
-    depth, blocked = queue.depth(j, found, events.host[launches][cost[launches] > limit])
+    depth, blocked = queue.depth(j, m.queues, events.host[launches][cost[launches] > limit])
     called = events.start.copy()
-    called[launches] = np.maximum(called[launches], queue.freed(found, events.host[launches], depth))
+    called[launches] = np.maximum(called[launches], queue.freed(m.queues, events.host[launches], depth))
     cost[launches] = np.maximum(events.end - called, 0)[launches]
     if bounded:
         cost[launches] = np.minimum(cost[launches], limit)
@@ -61,8 +81,7 @@ def fit(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags, b
     middle = _Middle(j.trace.resolution_ns)
     if len(submits):
         group = _groups(j, events, submits)
-        ready, waited = _ready(j, events, bound, lanes, follows)
-        terms = _activities(events, lanes, ready, waited, called[submits], group, middle, bounded)
+        terms = _activities(events, lanes, m.ready, m.waited, called[submits], group, middle, bounded)
         delay[submits], gap[submits] = terms
         length[submits] = np.array(lanes.end) - np.array(lanes.start)
     usual = launches[(cost[launches] > 0) & (cost[launches] <= limit)]

@@ -9,16 +9,17 @@ from profiler.analysis.trace.steady import Steady
 from profiler.analysis.trace.steps import Steps
 from profiler.replay import scenarios, work
 from profiler.replay.build import Columns, Model, columns, model, program
-from profiler.replay.fit import fit
+from profiler.replay.fit import Measured, fit
 from profiler.replay.paces import Pace, measured, paces
 from profiler.replay.result import Replay, Scenario
 from profiler.replay.run import run
 from profiler.replay.scenarios import Change
 from profiler.replay.work import Work
 
-BUDGET = 150_000      # operations of one replay
+BUDGET = 80_000       # operations of one replay
 TRUSTED = 0.05        # error of the unchanged replay up to which predictions are given
 APART = 0.02          # by which ratios of means and medians differ when they tell different stories
+SAME = 0.0005         # difference of the bounded and the unbounded error from which both are replayed
 SOME = 0.01           # gain from which it matters that the loader might not keep up
 HALVINGS = 12         # in search of the factor of host costs
 PROFILED = "host costs include the profiler's own"
@@ -36,13 +37,13 @@ class _Variant:
     pace: Pace
 
     @classmethod
-    def of(cls, m: Model, bounded: bool) -> _Variant:
-        f = fit(m.j, m.events, m.bound, m.lanes, m.segments.follows, bounded)
+    def of(cls, m: Model, measured: Measured, bounded: bool) -> _Variant:
+        f = fit(measured, bounded)
         return cls._with(m, columns(m, f), f.depth)
 
     @classmethod
     def _with(cls, m: Model, c: Columns, depth: int) -> _Variant:
-        return cls(m, c, depth, paces(run(program(m, c, depth)), m.segments))
+        return cls(m, c, depth, paces(run(program(m, c, depth, keep=True)), m.segments))
 
     def scaled(self, scale: float) -> _Variant:
         """With host costs multiplied; waits keep their tails and activities their durations."""
@@ -50,7 +51,8 @@ class _Variant:
 
     def changed(self, change: Change, w: Work) -> Pace:
         """Steps of the changed replay."""
-        return paces(run(program(self.m, change(self.m, w, self.c), self.depth)), self.m.segments)
+        c = change(self.m, w, self.c)
+        return self.pace if c.same(self.c) else paces(run(program(self.m, c, self.depth)), self.m.segments)
 
 
 def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
@@ -63,13 +65,17 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
     if not steps.per_step or not steps.counted.any():
         return Replay.none("the trace has no steps")
     m = model(j, steps, budget)
-    variants = [_Variant.of(m, True), _Variant.of(m, False)]
+    start = m.measured()
+    variants = [_Variant.of(m, start, bounded) for bounded in (True, False)]
     truth = measured(steady, m.segments)
     error, unbounded = (abs(v.pace.of(truth) / truth.step - 1) for v in variants)
+    if abs(error - unbounded) < SAME:  # nothing that matters is cut by the bounds
+        variants.pop()
     notes = [] if scale_to_ns else [PROFILED]
     if m.bound.ambiguous:
         notes.append(AMBIGUOUS)
-        variants.append(_Variant.of(m.closest(), True))
+        closest = m.closest()
+        variants.append(_Variant.of(closest, closest.measured(), True))
     scale = _scale(variants[0], scale_to_ns) if scale_to_ns else 1.0
     if scale != 1.0:
         variants = [v.scaled(scale) for v in variants]

@@ -84,14 +84,22 @@ def run(p: Program) -> Ends:
             if queue[depth] > t:
                 t = queue[depth]
             called = t
-            s = max(ready[lane] + gap, t + delay)
+            s = ready[lane] + gap  # comparisons instead of max(): a call would cost as much as all else here
+            begins = t + delay
+            if begins > s:
+                s = begins
             queue.append(s)
             s += length
             ready[lane] = s
             add(s)
             t += cost
         elif kind == follow:
-            ready[lane] = s = max(ready[lane] + gap, called + delay) + length
+            s = ready[lane] + gap
+            begins = called + delay
+            if begins > s:
+                s = begins
+            s += length
+            ready[lane] = s
             add(s)
         elif kind == wait:
             s = ends[other] if other >= 0 else ready[-2 - other]

@@ -59,7 +59,7 @@ def error(name: str, change: Callable[[Model, Columns], Columns] | None = None, 
     m = model(j, found, BUDGET)
     if drop:
         drop(m)
-    f = fit(j, m.events, m.bound, m.lanes, m.segments.follows, bounded)
+    f = fit(m.measured(), bounded)
     c = columns(m, f)
     p = program(m, change(m, c) if change else c, depth or f.depth)
     truth = measured(steady.steady(j, found), m.segments)
@@ -103,7 +103,7 @@ def test_only_the_bounds_see_that_waits_are_missing(name: str) -> None:
 def test_a_change_copies_the_program() -> None:
     j = Joined(trace("trace_021.json.gz"))
     m = model(j, steps.find(j), BUDGET)
-    c = columns(m, fit(j, m.events, m.bound, m.lanes, m.segments.follows, True))
+    c = columns(m, fit(m.measured(), True))
     before = replace(c, kind=c.kind.copy())
     without(Op.WAIT)(m, c)
     assert (c.kind == before.kind).all()
