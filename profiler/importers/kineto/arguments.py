@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from profiler.importers.kineto import structs
 from profiler.importers.kineto.repair import repair
+from profiler.importers.kineto.tables import Part
 from profiler.importers.kineto.tally import Tally
 from profiler.importers.kineto.texts import Values, integers
-from profiler.trace.model import NONE, Codes
+from profiler.trace.model import NONE
 
 _KINDS: tuple[type[msgspec.Struct], ...] = (
     structs.OperatorArgs, structs.CallArgs, structs.DeviceArgs, structs.SyncArgs, structs.MemoryArgs,
@@ -43,25 +44,22 @@ class Arguments:
         """Whether any event may have this argument: most columns are empty for a whole chunk."""
         return self._keys[name] in self._text
 
-    def numbers(self, name: str, dtype: DTypeLike = np.int64, other: str = "") -> NDArray[Any]:
-        """A column, NONE where missing; `other` is the argument's name in older files."""
-        if self.has(name):
-            column = integers(list(map(attrgetter(name), self.items)), dtype)
-        else:
-            column = np.full(len(self.items), NONE, dtype)
-        if other and self.has(other):
-            column = np.where(column == NONE, self.numbers(other, dtype), column)
-        return column
+    def numbers(self, *names: str, dtype: DTypeLike = np.int64) -> Part:
+        """Columns of numbers, NONE in a row that has none; without those that no event has."""
+        return {name: integers(list(map(attrgetter(name), self.items)), dtype)
+                for name in names if self.has(name)}
 
-    def codes(self, name: str, values: Values, other: str = "") -> Codes:
-        """Numbers of JSON texts, NONE where empty or missing."""
-        if self.has(name):
-            column = np.array([values[bytes(v)] for v in map(attrgetter(name), self.items)], np.int32)
-        else:
-            column = np.full(len(self.items), NONE, np.int32)
-        if other and self.has(other):
-            column = np.where(column == NONE, self.codes(other, values), column)
-        return column
+    def codes(self, values: Values, *names: str) -> Part:
+        """The same of JSON texts, as their numbers."""
+        return {name: np.array([values[bytes(v)] for v in map(attrgetter(name), self.items)], np.int32)
+                for name in names if self.has(name)}
+
+    def older(self, part: Part, name: str, older: str) -> None:
+        """What older files call otherwise goes where `part` has none."""
+        column = part.get(name)
+        if (column is None or (column == NONE).any()) and self.has(older):
+            [other] = self.numbers(older).values()
+            part[name] = other if column is None else np.where(column == NONE, other, column)
 
     def given(self, name: str) -> list[int]:
         """Events that have this argument, for arguments kept as JSON text."""

@@ -17,8 +17,7 @@ from profiler.importers.kineto.kinds import (
     SKIPPED,
     SYNCS,
     UNKNOWN,
-    Groups,
-    Kinds,
+    Categories,
 )
 from profiler.importers.kineto.structs import Begin, End, Instant, Meta, OldInstant, Slice
 from profiler.importers.kineto.tables import TABLES, Part, joined, size
@@ -50,8 +49,7 @@ class Columns:
         self.rows = dict.fromkeys(TABLES, 0)
         self.halves = False  # some events have begin and end apart
         self.labels: dict[tuple[str, Any], str] = {}  # by ("process_name", pid), ("thread_name", (pid, tid))
-        self._kinds = Kinds()
-        self._groups = Groups(self._kinds)
+        self._categories = Categories()
         self._json = Values(self.names, compact)
         self._stacks = Values(self.names, lines)
         self._begun: dict[str, list[Begin[Any]]] = {}
@@ -104,58 +102,49 @@ class Columns:
         return result
 
     def _slices(self, slices: list[Slice[Any]], start: Ints, duration: Ints) -> None:
+        categories = self._categories
         try:
-            group = np.array([self._groups[e.cat] for e in slices], np.uint8)
+            code = np.array([categories[e.cat] for e in slices], np.int32)
         except TypeError:  # a category that is no text
-            for event in slices:
-                event.cat = event.cat if isinstance(event.cat, str) else ""
-            group = np.array([self._groups[e.cat] for e in slices], np.uint8)
+            code = np.array([categories[e.cat if isinstance(e.cat, str) else ""] for e in slices], np.int32)
+        group, kind = code >> 8, (code & 255).astype(np.uint8)
         for i in np.flatnonzero(group == UNKNOWN).tolist():
             group[i] = DEVICE if b'"stream"' in bytes(slices[i].args) else OPERATORS
         good = times.usable(start, duration)
         for i in np.flatnonzero(~good & (group != SKIPPED)).tolist():
             self.tally.lose(slices[i].name, _reason(int(start[i]), int(duration[i]), slices[i].dur))
-        for wanted, build in ((OPERATORS, self._operators), (CALLS, self._calls), (PLAIN, self._plain),
+        for wanted, build in ((OPERATORS, self._operators), (CALLS, self._calls), (PLAIN, self._host),
                               (DEVICE, self._device), (SYNCS, self._syncs)):
             rows = np.flatnonzero((group == wanted) & good)
             if len(rows):
-                part = {"start": start[rows], "end": start[rows] + duration[rows]}
+                part = {"start": start[rows], "end": start[rows] + duration[rows], "kind": kind[rows]}
                 build([slices[i] for i in rows.tolist()], part)
 
     def _operators(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.OperatorArgs, self.tally)
-        part |= {
-            "external": args.numbers("external", other="old_external"),
-            "sequence": args.numbers("sequence"), "forward_thread": args.numbers("forward_thread"),
-            "dims": args.codes("dims", self._json, "old_dims"), "types": args.codes("types", self._json),
-            "concrete": args.codes("concrete", self._json), "stack": args.codes("stack", self._stacks)}
+        part |= args.numbers("external", "sequence", "forward_thread")
+        part |= args.codes(self._json, "dims", "types", "concrete") | args.codes(self._stacks, "stack")
+        args.older(part, "external", "old_external")
         self._collectives(events, args, "host")
         self._host(events, part)
 
     def _calls(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.CallArgs, self.tally)
-        part |= {"correlation": args.numbers("correlation"),
-                 "external": args.numbers("external", other="old_external")}
-        self._host(events, part)
-
-    def _plain(self, events: list[Slice[Any]], part: Part) -> None:
+        part |= args.numbers("correlation", "external")
+        args.older(part, "external", "old_external")
         self._host(events, part)
 
     def _host(self, events: list[Slice[Any]], part: Part) -> None:
-        part |= {"name": self._named(events), "thread": self._lanes(events),
-                 "kind": np.array([self._kinds[e.cat] for e in events], np.uint8)}
+        part |= {"name": self._named(events), "thread": self._lanes(events)}
         self.append("host", part)
 
     def _device(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.DeviceArgs, self.tally)
-        kind = np.array([self._kinds[e.cat] for e in events], np.uint8)
-        part |= {
-            "name": self._named(events), **_place(events, args),
-            "kind": np.where(kind < Kind.KERNEL, np.uint8(Kind.DEVICE_OTHER), kind),
-            "correlation": args.numbers("correlation"),
-            "external": args.numbers("external", other="old_external"),
-            "bytes": args.numbers("bytes"), "registers": args.numbers("registers", np.int32),
-            "shared": args.numbers("shared", np.int32)}
+        part |= args.numbers("correlation", "external", "bytes") | _place(events, args)
+        part |= args.numbers("registers", "shared", dtype=np.int32)
+        args.older(part, "external", "old_external")
+        part |= {"name": self._named(events), "kind": np.where(
+            part["kind"] < Kind.KERNEL, np.uint8(Kind.DEVICE_OTHER), part["kind"])}
         if args.has("grid"):
             part["grid"] = products([a.grid for a in args.items])
         if args.has("block"):
@@ -166,9 +155,9 @@ class Columns:
     def _syncs(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.SyncArgs, self.tally)
         names = [e.name if a.kind is None else a.kind for e, a in zip(events, args.items)]
-        part |= {"name": self._texts(names), **_place(events, args),
-                 "correlation": args.numbers("correlation"),
-                 "wait_stream": args.numbers("wait_stream"), "wait_record": args.numbers("wait_record")}
+        part |= {"name": self._texts(names)} | _place(events, args)
+        part |= args.numbers("correlation", "wait_stream", "wait_record")
+        part.pop("kind")
         self.append("syncs", part)
 
     def _memory(self, events: list[Any], time: Ints) -> None:
@@ -179,10 +168,8 @@ class Columns:
         for i in np.flatnonzero(~good).tolist():
             self.tally.lose(events[i].name, "no usable time or size")
         part = {"time": time, "bytes": sizes, "thread": self._lanes(events),
-                "device_type": args.numbers("device_type", np.int32),
-                "device": args.numbers("device", np.int32),
-                "address": addresses([a.address for a in args.items]),
-                "allocated": args.numbers("allocated"), "reserved": args.numbers("reserved")}
+                "address": addresses([a.address for a in args.items])}
+        part |= args.numbers("device_type", "device", dtype=np.int32) | args.numbers("allocated", "reserved")
         self.append("memory", {k: v[good] for k, v in part.items()})
 
     def _collectives(self, events: list[Slice[Any]], args: Arguments, table: str) -> None:
@@ -197,7 +184,7 @@ class Columns:
             given = [getattr(a, column) for a in args.items]
             part[column] = self._texts([compact(v) if isinstance(v, list | dict) else v for v in given])
             part[column][[v is None or v == "" for v in given]] = NONE
-        part |= {c: args.numbers(c) for c in ("group_size", "elements_in", "elements_out", "sequence")}
+        part |= args.numbers("group_size", "elements_in", "elements_out", "sequence")
         self.append("collectives", part)
 
     def _meta(self, events: list[Meta]) -> None:
@@ -225,9 +212,10 @@ class Columns:
             return np.array([names[v if isinstance(v, str) else str(v)] for v in values], np.int32)
 
     def _lanes(self, events: list[Any]) -> Codes:
-        threads = self.threads
+        threads, pid = self.threads, events[0].pid
         try:
-            return np.array([threads[e.pid, e.tid] for e in events], np.int32)
+            own = threads.of(pid)  # mostly there is one process, and numbers are found faster than pairs
+            return np.array([own[e.tid] if e.pid == pid else threads[e.pid, e.tid] for e in events], np.int32)
         except TypeError:
             return np.array([threads[str(e.pid), str(e.tid)] for e in events], np.int32)
 
@@ -246,11 +234,12 @@ def _reason(start: int, duration: int, given: Any) -> str:
 
 def _place(events: list[Slice[Any]], args: Arguments) -> Part:
     """Device and stream: of the arguments, else the lane, whose texts end in the number ("stream 7")."""
-    device, stream = args.numbers("device", np.int32), args.numbers("stream")
-    for column, field, lane in ((device, "device", "pid"), (stream, "stream", "tid")):
+    part = args.numbers("device", dtype=np.int32) | args.numbers("stream")
+    for field, lane, dtype in (("device", "pid", np.int32), ("stream", "tid", np.int64)):
+        column = part.setdefault(field, np.full(len(events), NONE, dtype))
         for i in np.flatnonzero(column == NONE).tolist():
             if getattr(args.items[i], field) is None:
                 value = getattr(events[i], lane)
                 found = _DIGITS.search(value) if isinstance(value, str) else None
                 column[i:i + 1] = integers([found.group(1) if found else value], column.dtype)
-    return {"device": device, "stream": stream}
+    return part

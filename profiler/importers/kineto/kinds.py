@@ -25,27 +25,14 @@ _GROUPS: dict[int, int] = {
     Kind.OVERHEAD: PLAIN, Kind.RUNTIME: CALLS, Kind.DRIVER: CALLS}
 
 
-class Kinds(dict[Any, int]):
-    """Kind of a category in any spelling; HOST_OTHER where it is not known."""
+class Categories(dict[Any, int]):
+    """Group and kind of a category in any spelling, as group * 256 + kind."""
 
     def __missing__(self, key: Any) -> int:
         text = str(key or "").strip().lower()
         ends = (_KINDS[end] for end in ("runtime", "driver", "memcpy", "memset") if text.endswith("_" + end))
-        self[key] = kind = int(_KINDS.get(text, next(ends, Kind.HOST_OTHER)))
-        return kind
-
-
-class Groups(dict[Any, int]):
-    """Group of a category."""
-
-    def __init__(self, kinds: Kinds) -> None:
-        super().__init__()
-        self._kinds = kinds
-
-    def __missing__(self, key: Any) -> int:
-        text = str(key or "").strip().lower()
-        kind = self._kinds[key]
-        self[key] = group = (
-            SKIPPED if text in _SKIPPED else SYNCS if text.endswith("_sync") else
-            UNKNOWN if kind == Kind.HOST_OTHER else _GROUPS.get(kind, DEVICE))
-        return group
+        kind = int(_KINDS.get(text, next(ends, Kind.HOST_OTHER)))
+        group = (SKIPPED if text in _SKIPPED else SYNCS if text.endswith("_sync") else
+                 UNKNOWN if kind == Kind.HOST_OTHER else _GROUPS.get(kind, DEVICE))
+        self[key] = group * 256 + kind
+        return self[key]

@@ -68,6 +68,7 @@ class Threads(dict[tuple[Any, Any], int]):
         self.threads: list[Thread] = []
         self.lanes: list[tuple[int | str, int | str]] = []  # their (pid, tid), numbers where they are such
         self._numbers: dict[tuple[int | str, int | str], int] = {}
+        self._own: dict[Any, dict[Any, int]] = {}
 
     def __missing__(self, key: tuple[Any, Any]) -> int:
         pid, tid = self.canonical(key)
@@ -82,10 +83,26 @@ class Threads(dict[tuple[Any, Any], int]):
         self[key] = code
         return code
 
+    def of(self, pid: Any) -> dict[Any, int]:
+        """Numbers of the threads of one process by tid."""
+        if pid not in self._own:
+            self._own[pid] = _Own(self, pid)
+        return self._own[pid]
+
     def canonical(self, key: tuple[Any, Any]) -> tuple[int | str, int | str]:
         """Numbers where the texts are such."""
         pid, tid = ("" if v is None else number(v, str(v)) for v in key)
         return pid, tid
+
+
+class _Own(dict[Any, int]):
+    def __init__(self, threads: Threads, pid: Any) -> None:
+        super().__init__()
+        self._threads, self._pid = threads, pid
+
+    def __missing__(self, tid: Any) -> int:
+        self[tid] = code = self._threads[self._pid, tid]
+        return code
 
 
 def number(value: Any, otherwise: Any = NONE) -> Any:
