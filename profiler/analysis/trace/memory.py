@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,13 @@ from profiler.analysis.trace.communication import within
 from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.moments import innermost
 from profiler.analysis.trace.owners import Owners
-from profiler.trace.model import NONE, Flags, Ints
+from profiler.trace.model import NONE, Ints
 from profiler.trace.names import Call
 
 CPU = 0
+AT_ONCE_NS = 5_000  # no Python runs in so short a time, and no segment is given back
+# Calls of no meaning to the order of allocations.
+_BETWEEN = re.compile(r"IsCapturing|(Get|PeekAt)LastError|Event(Query|Destroy)|MemGetInfo|[SG]etDevice$")
 # As c10 numbers them.
 _TYPES = {CPU: "CPU", 1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
@@ -70,7 +74,8 @@ class AllocatorCall:
 @dataclass(frozen=True)
 class AllocatorCalls:
     calls: tuple[AllocatorCall, ...]
-    retries: int         # allocations that were repeated after memory was given back: the device was full
+    retries: int           # allocations that were repeated after memory was given back: the device was full
+    retries_in_steps: int  # of them in the windows looked at
 
 
 def timelines(j: Joined) -> tuple[Timeline, ...]:
@@ -131,26 +136,51 @@ def allocator_calls(j: Joined, owners: Owners, windows: Ints | None = None) -> A
         own = host.name[rows] == code
         found.append(AllocatorCall(j.trace.names[code], int(own.sum()), int(took[own].sum()),
                                    int((own & inside).sum()), int(took[own & inside].sum())))
-    return AllocatorCalls(tuple(sorted(found, key=lambda call: -call.time_ns)), _retries(j, owners, rows))
+    again = host.start[_retries(j, owners)]
+    looked_at = len(again) if windows is None else int(within(windows, again).sum())
+    return AllocatorCalls(tuple(sorted(found, key=lambda call: -call.time_ns)), len(again), looked_at)
 
 
-def _retries(j: Joined, owners: Owners, rows: Ints) -> int:
-    """Allocations that follow a failed one: before it memory was given back, all in one operator."""
-    host, names = j.trace.host, j.trace.names
-    gives = {int(code): _gives_back(names[code]) for code in np.unique(host.name[rows])}
+def _retries(j: Joined, owners: Owners) -> Ints:
+    """Host rows of device allocations that were repeated after the first try had failed, in order.
+
+    A caching allocator that gets no memory waits for the device, gives back every segment
+    that it holds and asks again, with nothing else between. Seen as that are
+    - an allocation, memory given back, and an allocation, all in one operator. Libraries that
+      start give back and allocate too, and the search of cuDNN does, but not in that order;
+    - memory given back outside operators and an allocation that follows at once. After
+      `empty_cache()` Python runs first.
+    An allocation that the allocator's own limit refuses leaves no call: these are a lower bound.
+    """
+    host = j.trace.host
+    device = j.host_names(lambda name: "Host" not in name).astype(np.bool_) & (j.call == Call.ALLOCATOR)
+    if not device.any():
+        return np.zeros(0, np.int64)
+    between = j.host_names(lambda name: _BETWEEN.search(name) is not None).astype(np.bool_)
+    rows = np.flatnonzero(j.is_call & (j.outer_call == np.arange(len(host))) & (j.call != Call.SYNC)
+                          & ~between)
     rows = rows[np.argsort(host.thread[rows], kind="stable")]
-    back: Flags = np.array([gives[code] for code in host.name[rows].tolist()], np.bool_)
-    operator = owners.operator[rows] if len(rows) else rows
-    count = 0
-    failed = NONE  # the operator in which an allocation was followed by memory given back
-    for k in range(1, len(rows)):
-        same = operator[k] == operator[k - 1] >= 0 and host.thread[rows[k]] == host.thread[rows[k - 1]]
-        if back[k]:
-            failed = operator[k] if same and (not back[k - 1] or failed == operator[k]) else NONE
+    back = j.host_names(_gives_back).astype(np.bool_)[rows] & device[rows]
+    takes = device[rows] & ~back
+    edge = np.diff(np.concatenate(([0], back, [0])).astype(np.int64))
+    found = []
+    for first, after in zip(np.flatnonzero(edge > 0).tolist(), np.flatnonzero(edge < 0).tolist(),
+                            strict=True):
+        given, again = rows[first:after], rows[after:after + 1]
+        if not takes[after:after + 1].any() or host.thread[again[0]] != host.thread[given[0]]:
+            continue
+        if (host.end[given] - host.start[given]).sum() <= AT_ONCE_NS:
+            continue  # nothing was given back: cudaFree(0) only starts the driver
+        operator = owners.operator[given[0]]
+        if operator >= 0:
+            before = rows[first - 1] if first and takes[first - 1] else NONE
+            same = before >= 0 and operator == owners.operator[before] == owners.operator[again[0]]
+            same = same and host.thread[before] == host.thread[again[0]]
         else:
-            count += int(same and failed == operator[k])
-            failed = NONE
-    return count
+            same = host.start[again[0]] - host.end[given[-1]] <= AT_ONCE_NS
+        if same:
+            found.append(int(again[0]))
+    return np.sort(np.array(found, np.int64))
 
 
 def _gives_back(name: str) -> bool:

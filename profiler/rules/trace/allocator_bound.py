@@ -12,6 +12,8 @@ from profiler.trace.names import Call
 NAME = "allocator_bound"
 TITLE = "Memory calls"
 SCENARIO = "no_allocator"
+_KEEP = "Do not call torch.cuda.empty_cache() in the loop, and leave memory free for the allocator to keep."
+_FULL = "The device's memory is full: use a smaller batch or fewer tensors, so that memory stays free."
 
 
 def check(facts: TraceFacts) -> Outcome:
@@ -29,11 +31,14 @@ def check(facts: TraceFacts) -> Outcome:
         evidence.append(Evidence(f"{name} per {unit(facts)}", len(own) / steps, "count", SOURCE))
         evidence.append(Evidence(f"Host inside {name}, mean per {unit(facts)}",
                                  ms(int((host.end - host.start)[own].sum()) / steps), "ms", SOURCE))
+    again = facts.allocator_calls.retries_in_steps
+    if again:
+        evidence.append(Evidence("Memory ran out: cached memory given back and asked for again, per "
+                                 f"{unit(facts)}", again / steps, "count", SOURCE))
     return Outcome((Finding(
         NAME, "The allocator calls the driver in every step" if facts.steps.per_step
         else "The allocator calls the driver", severity(facts, NAME, SCENARIO), ms(facts.cost(NAME)),
         evidence=tuple(evidence), counter_evidence=doubts(facts, SCENARIO),
         remedy=Remedy("PYTORCH_CUDA_ALLOC_CONF", None, "expandable_segments:True"),
-        advice="Do not call torch.cuda.empty_cache() in the loop, and leave memory free for the allocator "
-               "to keep.",
+        advice=_FULL if again else _KEEP,
         prediction=at_most(facts, SCENARIO), site=site(facts, rows)),))

@@ -18,7 +18,7 @@ from profiler.analysis.trace.efficiency import Mfu, mfu
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.kernels import Kernels, Summary
 from profiler.analysis.trace.labels import Labels
-from profiler.analysis.trace.memory import Timeline, timelines
+from profiler.analysis.trace.memory import AllocatorCalls, Timeline, allocator_calls, timelines
 from profiler.analysis.trace.modules import Module, modules
 from profiler.analysis.trace.occupancy import properties
 from profiler.analysis.trace.operators import Operator, operators
@@ -227,6 +227,10 @@ class TraceFacts:
     @cached_property
     def timelines(self) -> tuple[Timeline, ...]:
         return timelines(self.joined)
+
+    @cached_property
+    def allocator_calls(self) -> AllocatorCalls:
+        return allocator_calls(self.joined, self.owners, self.windows)
 
     @cached_property
     def process(self) -> Process:

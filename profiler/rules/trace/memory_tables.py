@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from profiler.analysis.trace.memory import Timeline, allocator_calls, growth, usage
+from profiler.analysis.trace.memory import Timeline, growth, usage
 from profiler.analysis.trace.memory_peak import peak
 from profiler.analysis.trace.roofline import roofline
 from profiler.rules.trace.facts import TraceFacts
@@ -17,12 +17,13 @@ POINTS = 300  # of a timeline that is written out
 
 def memory(facts: TraceFacts) -> dict[str, Any] | None:
     """Of each device the timeline and what was live at its peak; None without allocator events and calls."""
-    calls = allocator_calls(facts.joined, facts.owners, facts.windows)
+    calls = facts.allocator_calls
     if not facts.timelines and not calls.calls:
         return None
     return {"devices": [_device(facts, line) for line in facts.timelines],
             "by_operator": cut((figures(u) for u in usage(facts.joined, facts.owners)), "allocated"),
-            "allocator_calls": [figures(c) for c in calls.calls]}
+            "allocator_calls": [figures(c) for c in calls.calls],
+            "retries": calls.retries, "retries_in_steps": calls.retries_in_steps}
 
 
 def _device(facts: TraceFacts, line: Timeline) -> dict[str, Any]:

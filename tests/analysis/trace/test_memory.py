@@ -21,6 +21,7 @@ from tests.reference import expected, needs_reference, trace
 from tests.traces import Timeline
 
 MB = 1 << 20
+US = 1_000
 
 
 class Allocator:
@@ -102,34 +103,81 @@ def test_usage_is_of_the_innermost_operator() -> None:
     assert rows == {"aten::linear": (1, 8, 16), "aten::addmm": (1, 16, 0), "": (1, 1, 0)}
 
 
-def calls(*names: str, around: bool = True) -> Timeline:
-    timeline = Timeline()
-    if around:
-        timeline.op("aten::empty", 0, 1000)
+def calls(*names: str, took_us: int = 20, apart_us: int = 1, operators: str = "") -> Timeline:
+    """Calls one after the other, each in the operator of its place: "a" or "b", "." for none."""
+    timeline, at = Timeline(), 0
     for k, name in enumerate(names):
-        timeline.call(name, 10 + 20 * k, 20 + 20 * k, 50 + k)
+        timeline.call(name, at, at + took_us * US, 50 + k)
+        at += (took_us + apart_us) * US
+    begin = 0
+    for k, place in enumerate(operators):
+        if k + 1 == len(names) or operators[k + 1] != place:
+            if place != ".":
+                timeline.op(f"aten::{place}", begin * (took_us + apart_us) * US,
+                            (k + 1) * (took_us + apart_us) * US - 1)
+            begin = k + 1
     return timeline
 
 
+M, F, SYNC, LAUNCH = "cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaLaunchKernel"
+
+
 @pytest.mark.parametrize(("timeline", "retries"), [
-    (calls("cudaMalloc", "cudaFree", "cudaFree", "cudaMalloc"), 1),
-    (calls("cudaMalloc", "cudaMalloc"), 0),
-    (calls("cudaFree", "cudaMalloc"), 0),
-    (calls("cudaMalloc", "cudaFree"), 0),
-    (calls("cudaMalloc", "cudaFree", "cudaMalloc", around=False), 0),
-    (calls("cudaMalloc", "cudaFree", "cudaMalloc", "cudaFree", "cudaMalloc"), 2),
-    (calls(), 0),
+    (calls(M, F, F, M, operators="aaaa"), 1),
+    (calls(M, SYNC, F, F, "cudaStreamIsCapturing", M, operators="aaaaaa"), 1),
+    (calls("hipMalloc", "hipFree", "hipMalloc", operators="aaa"), 1),
+    (calls(M, F, M, F, M, operators="aaaaa"), 2),
+    (calls(F, F, M, operators="..a"), 1),
+    (calls(M, M, operators="aa"), 0),
+    (calls(F, M, operators="aa"), 0),                            # a library that starts, or cuDNN's search
+    (calls(M, F, operators="aa"), 0),
+    (calls(M, F, M, operators="abb"), 0),
+    (calls(M, LAUNCH, F, M, operators="aaaa"), 0),               # a workspace is exchanged
+    (calls(M, F, LAUNCH, M, operators="aaaa"), 0),
+    (calls(M, F, M, operators="aaa", took_us=2), 0),             # cudaFree(0)
+    (calls("cudaHostAlloc", F, M, M, M, F, operators="aaaaaa"), 0),
+    (calls(M, "cudaFreeHost", M, operators="aaa"), 0),
+    (calls(F, F, M, operators="..a", apart_us=30), 0),           # empty_cache(), then Python
+    (calls(F, F, LAUNCH, M, operators="..ab"), 0),
+    (calls(LAUNCH, operators="a"), 0),
 ])
 def test_an_allocation_after_giving_memory_back_is_a_retry(timeline: Timeline, retries: int) -> None:
     j = Joined(timeline.trace())
+    found = allocator_calls(j, Owners(j))
+    assert found.retries == found.retries_in_steps == retries
+
+
+def test_calls_of_another_thread_are_none_of_a_retry() -> None:
+    timeline = Timeline()
+    for thread in (1, 2):
+        timeline.op("aten::empty", 0, 100 * US, thread)
+    timeline.call(M, 0, 20 * US, 1, 1).call(F, 21 * US, 41 * US, 2, 2).call(M, 42 * US, 62 * US, 3, 1)
+    j = Joined(timeline.trace())
+    assert allocator_calls(j, Owners(j)).retries == 0
+
+
+@needs_reference
+@pytest.mark.parametrize(("name", "retries"), [
+    ("trace_023", 65),                                           # memory given back and asked for again
+    ("trace_004", 0),                                            # the cache emptied in every step
+    ("a100_alexnet_cuda_sync", 0), ("a100_simple_add", 0), ("a100_cupti_ranges", 0),
+    ("rtx2080ti_resnet", 0), ("v100_resnet50_autograd_api_workers4", 0)])
+def test_start_and_search_of_libraries_are_no_retries(name: str, retries: int) -> None:
+    j = Joined(trace(f"{name}.json.gz"))
     assert allocator_calls(j, Owners(j)).retries == retries
 
 
+def test_retries_in_windows_are_counted_apart() -> None:
+    j = Joined(calls(M, F, M, F, M, operators="aaaaa").trace())
+    found = allocator_calls(j, Owners(j), np.array([[0, 60 * US]]))
+    assert (found.retries, found.retries_in_steps) == (2, 1)
+
+
 def test_calls_to_the_driver_are_summed_by_name() -> None:
-    j = Joined(calls("cudaMalloc", "cudaFree", "cudaMalloc", "cudaLaunchKernel").trace())
-    found = allocator_calls(j, Owners(j), np.array([[0, 25]]))
+    j = Joined(calls("cudaMalloc", "cudaFree", "cudaMalloc", "cudaLaunchKernel", apart_us=0).trace())
+    found = allocator_calls(j, Owners(j), np.array([[0, 15 * US]]))
     rows = {call.name: (call.count, call.time_ns, call.in_steps, call.in_steps_ns) for call in found.calls}
-    assert rows == {"cudaMalloc": (2, 20, 1, 10), "cudaFree": (1, 10, 0, 0)}
+    assert rows == {"cudaMalloc": (2, 40 * US, 1, 20 * US), "cudaFree": (1, 20 * US, 0, 0)}
 
 
 def training() -> Timeline:

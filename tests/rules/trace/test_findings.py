@@ -8,6 +8,7 @@ import pytest
 from profiler.rules.base import Finding, Outcome, rules
 from profiler.rules.trace.evidence import site
 from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.memory_tables import memory
 from tests.reference import needs_reference, traces, truth
 from tests.rules.trace.loops import US, loop
 from tests.traces import Timeline
@@ -94,3 +95,15 @@ def test_tensor_cores_are_advised_where_the_device_has_them(major, remedy, ruled
     outcome = RULES["tensor_cores"].check(facts(line))
     assert bool(outcome.ruled_out) is ruled
     assert ruled or (outcome.findings[0].remedy is not None) is remedy
+
+
+@needs_reference
+@pytest.mark.parametrize(("file", "full"), [("trace_023.json.gz", True), ("trace_004.json.gz", False)])
+def test_memory_that_ran_out_is_evidence(file, full):
+    found = TraceFacts(traces(file)[0], what_if=False)
+    [finding] = RULES["allocator_bound"].check(found).findings
+    [row] = [e for e in finding.evidence if e.text.startswith("Memory ran out")] if full else [None]
+    assert (row is None) is not full and (not full or row.value == 13)
+    assert ("full" in finding.advice) is full
+    told = memory(found)
+    assert told["retries"] == (65 if full else 0) and told["retries_in_steps"] == (52 if full else 0)
