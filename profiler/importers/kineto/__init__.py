@@ -19,6 +19,7 @@ from profiler.importers.kineto.tally import Tally
 from profiler.trace.model import Trace
 
 _PEEK = 1 << 16
+_MARKS = (b'"traceEvents"', b'"ph"', b'"deviceProperties"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
 
 
 def sniff(path: Path) -> bool:
@@ -31,7 +32,7 @@ def sniff(path: Path) -> bool:
                     text += block
                     if len(text) >= _PEEK:
                         break
-                if text.lstrip()[:1] in (b"{", b"[") and (b'"traceEvents"' in text or b'"ph"' in text):
+                if text.lstrip()[:1] in (b"{", b"[") and any(mark in text for mark in _MARKS):
                     return True
     except (TraceError, OSError):
         pass
