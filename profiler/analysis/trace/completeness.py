@@ -41,8 +41,9 @@ def check(j: Joined, steps: Steps) -> Completeness:
     missing = np.bincount(step[inside & ~owns[rows]], minlength=len(steps))
     incomplete = missing > MISSING * launches
     notes = []
-    if launches.sum() and not len(device):
-        notes.append(f"GPU activity not captured: {launches.sum()} launches and no activity of a device")
+    if len(rows) and not len(device):  # nor is the CPU the device of its other steps
+        incomplete[:] = True
+        notes.append(f"GPU activity not captured: {len(rows)} launches and no activity of a device")
     elif incomplete.any():
         notes.append(f"GPU data incomplete: in {incomplete.sum()} of {len(steps)} steps more than 1 % of the "
                      f"launches lack their kernels ({missing.sum()} of {launches.sum()})")

@@ -58,6 +58,16 @@ def test_no_activity_of_a_device_was_captured() -> None:
     assert partition(j, steps.find(j)).device == NONE
 
 
+def test_where_nothing_was_captured_no_step_is_complete() -> None:
+    """Nor the one that launches nothing: the CPU is not the device of a trace with launches."""
+    found = check(step(1, 0, 100), step(2, 100, 200), step(3, 200, 300), *launches(5, range(0)),
+                  op("aten::mm", 110, 190), *launches(5, range(0), first=200))
+    assert found.incomplete.tolist() == [True, True, True]
+    outside = check(step(1, 0, 100), op("aten::mm", 0, 50), *launches(5, range(0), first=200))
+    assert outside.incomplete.tolist() == [True]
+    assert "5 launches" in outside.notes[0]
+
+
 def test_a_trace_of_the_cpu_alone_lacks_nothing() -> None:
     found = check(step(1, 0, 100), op("aten::mm", 0, 50))
     assert found.complete
