@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace import intervals
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.owners import nearest
 from profiler.trace import names
@@ -62,11 +63,11 @@ def _by_annotation(j: Joined) -> Steps | None:
     rows = np.flatnonzero((number >= 0) & (host.end > host.start) & ~j.is_call & (host.kind != Kind.PYTHON))
     if not len(rows):
         return None
-    thread = _busiest(j, rows)
-    own = rows[host.thread[rows] == thread]
+    own = _once(j, rows, number)
     notes = []
     if len(own) < len(rows):
         notes.append(f"{len(rows) - len(own)} step annotations of other threads are not counted")
+    thread = _busiest(j, own)
     start, end, kept = disjoint(host.start[own], host.end[own])
     number = number[own][kept]
     cut = _without_work(j, start, end)
@@ -76,6 +77,21 @@ def _by_annotation(j: Joined) -> Steps | None:
         number, start, end = number[~cut], start[~cut], end[~cut]
     window = np.concatenate(([0], np.cumsum(np.diff(number) != 1)))
     return Steps(PROFILER_STEP, number, start, end, window, _counted(window), thread, tuple(notes))
+
+
+def _once(j: Joined, rows: Ints, number: Ints) -> Ints:
+    """The rows without those that another thread's, which launches more, stand for: of the same number,
+    or in the same time. A loop may go from one thread to another between its steps."""
+    host = j.trace.host
+    kept = rows[:0]
+    while len(rows):
+        own = rows[host.thread[rows] == _busiest(j, rows)]
+        kept = np.concatenate((kept, own))
+        beside = intervals.covered(intervals.union(host.start[own], host.end[own]),
+                                   host.start[rows], host.end[rows])
+        apart = 2 * beside < host.end[rows] - host.start[rows]
+        rows = rows[apart & ~np.isin(number[rows], number[own])]
+    return np.sort(kept)
 
 
 def _by_optimizer(j: Joined) -> Steps | None:

@@ -61,12 +61,26 @@ def test_steps_that_begin_again_begin_another_window() -> None:
 
 
 def test_the_same_step_on_another_thread_counts_once() -> None:
-    """Steps 4, 5, 7 on one thread, and 4 again on another that launches less; and the other way round."""
+    """Steps 4, 5, 7 on one thread, and 4 again on another that launches less; and one that launches more."""
     s = find(loop([4, 5, 7]), step(4, 5, 60, 1), work(20, 1, length=2))
     assert (s.number.tolist(), s.thread) == ([4, 5, 7], 0)
     assert "1 step annotations of other threads" in s.notes[0]
     s = find(loop([4, 5, 7]), step(4, 5, 90, 1), work(20, 1, length=500))
-    assert (s.number.tolist(), s.thread) == ([4], 1)
+    assert (s.number.tolist(), s.start.tolist(), s.thread) == ([4, 5, 7], [5, 100, 200], 1)
+    assert "1 step annotations of other threads" in s.notes[0]
+
+
+def test_a_loop_that_goes_to_another_thread_goes_on() -> None:
+    s = find(loop([4, 5]), loop([6, 7, 8], thread=1, first=200))
+    assert (s.number.tolist(), s.thread, s.notes) == ([4, 5, 6, 7, 8], 1, ())
+    assert not s.window.any()
+
+
+def test_what_goes_on_beside_a_step_is_none() -> None:
+    """Another loop with other numbers, on a thread that launches less."""
+    s = find(loop([4, 5, 6]), *(step(20 + k, 100 * k + 20, 100 * k + 110, 1) for k in range(3)))
+    assert (s.number.tolist(), s.thread) == ([4, 5, 6], 0)
+    assert "3 step annotations of other threads" in s.notes[0]
 
 
 def test_a_step_inside_another_is_not_counted() -> None:
