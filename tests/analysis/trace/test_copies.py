@@ -107,6 +107,14 @@ def test_queue_depth_over_time() -> None:
     assert later.mean == (30 + 40) / 40
 
 
+def test_queue_depth_is_of_the_windows_alone() -> None:
+    """What goes on between two profiler windows dilutes nothing."""
+    every, _ = depths(Joined(queued().trace()), np.array([[0, 10], [150, 160], [300, 400]]))
+    assert every.mean == (10 * 1 + 10 * 1) / 120
+    assert every.max == 1
+    assert every.depth.max() == 3
+
+
 def test_an_empty_window_has_no_mean_depth() -> None:
     assert [d.mean for d in depths(Joined(queued().trace()), (50, 50))] == [None, None]
 
