@@ -10,7 +10,7 @@ import numpy as np
 from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.memory import Timeline
 from profiler.analysis.trace.moments import climb, highest, innermost
-from profiler.analysis.trace.owners import MODULE, Owners
+from profiler.analysis.trace.owners import MODULE, Owners, nearest
 from profiler.analysis.trace.steps import Steps
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
@@ -148,7 +148,8 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
     texts, host = j.trace.names, j.trace.host
     operator, top = take(owners.operator, around), take(owners.top, around)
     module = take(owners.module, around)
-    stacks: dict[int, str] = {}
+    distinct = np.unique(around[around >= 0])
+    stack = dict(zip(distinct.tolist(), stacks(j, distinct), strict=True))
     sums: dict[tuple[str, str, str, str, str], list[int]] = defaultdict(lambda: [0, 0])
 
     def name(row: int) -> str:
@@ -156,23 +157,28 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
 
     for k in range(len(around)):
         row = int(around[k])
-        if row not in stacks:
-            stacks[row] = stack(j, row)
-        key = (name(operator[k]), name(top[k]), name(module[k]).removeprefix(MODULE), stacks[row], kind[k])
+        key = (name(operator[k]), name(top[k]), name(module[k]).removeprefix(MODULE), stack.get(row, ""),
+               kind[k])
         sums[key][0] += int(size[k])
         sums[key][1] += 1
     found = [Live(*key, bytes=total, count=count) for key, (total, count) in sums.items()]
     return tuple(sorted(found, key=lambda row: (-row.bytes, row.operator, row.stack)))
 
 
-def stack(j: Joined, row: int) -> str:
-    """The call stack of a host row: what the operator around it carries, else the Python functions around."""
+def stacks(j: Joined, rows: Ints) -> list[str]:
+    """The call stack of each host row: what the nearest operator carries, else Python functions around."""
     host, texts = j.trace.host, j.trace.names
-    frames: list[str] = []
-    while row >= 0:
-        if host.stack[row] >= 0:
-            return texts[host.stack[row]]
-        if host.kind[row] == Kind.PYTHON and len(frames) < FRAMES:
-            frames.append(texts[host.name[row]])
-        row = int(j.parent[row])
-    return ";".join(frames)
+    carrier = nearest(j.parent, host.stack >= 0)
+    function = nearest(j.parent, host.kind == Kind.PYTHON)
+
+    def one(row: int) -> str:
+        if carrier[row] >= 0:
+            return texts[host.stack[carrier[row]]]
+        frames: list[str] = []
+        while row >= 0 and function[row] >= 0 and len(frames) < FRAMES:
+            at = int(function[row])
+            frames.append(texts[host.name[at]])
+            row = int(j.parent[at])
+        return ";".join(frames)
+
+    return [one(row) for row in rows.tolist()]

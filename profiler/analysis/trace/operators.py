@@ -9,6 +9,7 @@ import numpy as np
 from profiler.analysis.trace import tensor_cores
 from profiler.analysis.trace.grouping import coded, summed
 from profiler.analysis.trace.joined import take
+from profiler.analysis.trace.nesting import inside_own_group, subtotals
 from profiler.analysis.trace.owners import Owners
 from profiler.trace.model import NONE, Codes, Flags, Ints
 
@@ -50,14 +51,14 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     first, n = chosen[first], len(first)
     group = np.full(len(trace.host), NONE, np.int32)
     group[chosen] = code
-    outer = owners.enclosing
-    inside = chosen[_inside_own_group(group, outer, chosen)]
+    within = inside_own_group(owners.enclosing, group, chosen)
+    inside, outermost = chosen[within], chosen[~within]
 
     time = owners.host_time
     total = summed(code, time[chosen], n)
     total -= summed(group[inside], time[inside], n)
     own = summed(code, owners.self_time[chosen], n)
-    device = _device(owners, group, outer, n)
+    device = _device(owners, group, outermost, n)
     calls = np.bincount(code, minlength=n) - np.bincount(group[inside], minlength=n)
     possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
     texts = [tuple(trace.names[v] if v >= 0 else "" for v in values)
@@ -70,19 +71,6 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
         for i in order)
 
 
-def _inside_own_group(group: Codes, outer: Codes, rows: Ints) -> Flags:
-    """Which rows lie, at any depth, in a row of their own group: bool[len(rows)]."""
-    result = np.zeros(len(rows), bool)
-    open_ones, at = np.arange(len(rows)), outer[rows]
-    while len(open_ones):
-        keep = at >= 0
-        open_ones, at = open_ones[keep], at[keep]
-        same = group[at] == group[rows[open_ones]]
-        result[open_ones[same]] = True
-        open_ones, at = open_ones[~same], outer[at[~same]]
-    return result
-
-
 @dataclass(frozen=True, slots=True)
 class _Device:
     total: Ints
@@ -91,8 +79,8 @@ class _Device:
     tensor: Ints
 
 
-def _device(owners: Owners, group: Codes, outer: Codes, n: int) -> _Device:
-    """Device time behind each group: int64[n] each."""
+def _device(owners: Owners, group: Codes, outermost: Ints, n: int) -> _Device:
+    """Device time behind each group, whose total is that of its outermost rows: int64[n] each."""
     trace = owners.trace
     time = owners.device_time
     at = owners.device_operator
@@ -100,15 +88,6 @@ def _device(owners: Owners, group: Codes, outer: Codes, n: int) -> _Device:
     rows = np.flatnonzero(mine >= 0)
     own, count = summed(mine[rows], time[rows], n), np.bincount(mine[rows], minlength=n)
     tensor = summed(mine[rows], (time * owners.matrix_units)[rows], n)
-    # A row passes its time to what encloses it; a group takes it from its outermost row only.
-    spent = summed(at[at >= 0], time[at >= 0], len(trace.host))
-    total = np.zeros(n, np.int64)
-    source = np.flatnonzero(spent)
-    amount = spent[source]
-    while len(source):
-        here = group[source] >= 0
-        here[here] = ~_inside_own_group(group, outer, source[here])
-        total += summed(group[source[here]], amount[here], n)
-        following = outer[source]
-        amount, source = amount[following >= 0], following[following >= 0].astype(np.int64)
-    return _Device(total, own, count, tensor)
+    known = at >= 0
+    spent = subtotals(owners.enclosing, summed(at[known], time[known], len(trace.host)))
+    return _Device(summed(group[outermost], spent[outermost], n), own, count, tensor)

@@ -28,7 +28,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class _Levels:
+class Levels:
     """A tree in order of depth, so that one pass from the top reaches every row once."""
 
     order: Codes             # rows, the outermost first
@@ -36,10 +36,10 @@ class _Levels:
     edges: list[int]         # where each depth begins, and the end
 
 
-_known: dict[int, _Levels] = {}  # of arrays that are still in use, by their id
+_known: dict[int, Levels] = {}  # of arrays that are still in use, by their id
 
 
-def _levels(parent: Codes) -> _Levels:
+def levels(parent: Codes) -> Levels:
     """Worked out once for an array of parents."""
     found = _known.get(id(parent))
     if found is None:
@@ -48,7 +48,7 @@ def _levels(parent: Codes) -> _Levels:
     return found
 
 
-def _by_depth(parent: Codes) -> _Levels:
+def _by_depth(parent: Codes) -> Levels:
     below = parent >= 0
     depth = below.astype(np.int32)
     inner = np.zeros(len(parent), np.bool_)
@@ -67,19 +67,19 @@ def _by_depth(parent: Codes) -> _Levels:
     place = np.empty(len(parent), np.int32)
     place[order] = np.arange(len(parent), dtype=np.int32)
     counts = np.bincount(depth, minlength=deepest + 1)
-    return _Levels(order, take(place, parent[order]), [0, *np.cumsum(counts).tolist()])
+    return Levels(order, take(place, parent[order]), [0, *np.cumsum(counts).tolist()])
 
 
 def nearest(parent: Codes, wanted: Flags) -> Codes:
     """For each row the closest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
-    levels = _levels(parent)
-    own = wanted[levels.order]
-    found = np.where(own, levels.order, np.int32(NONE))
-    for low, high in pairwise(levels.edges[1:]):
-        above_it = found[levels.parent[low:high]]
+    tree = levels(parent)
+    own = wanted[tree.order]
+    found = np.where(own, tree.order, np.int32(NONE))
+    for low, high in pairwise(tree.edges[1:]):
+        above_it = found[tree.parent[low:high]]
         found[low:high] = np.where(own[low:high], found[low:high], above_it)
     result = np.empty_like(found)
-    result[levels.order] = found
+    result[tree.order] = found
     return result
 
 
@@ -90,13 +90,13 @@ def above(parent: Codes, wanted: Flags) -> Codes:
 
 def outermost(parent: Codes, wanted: Flags) -> Codes:
     """For each row the farthest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
-    levels = _levels(parent)
-    found = np.where(wanted[levels.order], levels.order, np.int32(NONE))
-    for low, high in pairwise(levels.edges[1:]):
-        above_it = found[levels.parent[low:high]]
+    tree = levels(parent)
+    found = np.where(wanted[tree.order], tree.order, np.int32(NONE))
+    for low, high in pairwise(tree.edges[1:]):
+        above_it = found[tree.parent[low:high]]
         found[low:high] = np.where(above_it >= 0, above_it, found[low:high])
     result = np.empty_like(found)
-    result[levels.order] = found
+    result[tree.order] = found
     return result
 
 
