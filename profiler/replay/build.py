@@ -11,9 +11,10 @@ from profiler.analysis.trace import intervals
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.steps import Steps
 from profiler.replay import binding, events, segments
-from profiler.replay.binding import Bound, Lanes
+from profiler.replay.binding import Bound
 from profiler.replay.events import RECORD, SYNC, Events
 from profiler.replay.fit import Fit, Measured
+from profiler.replay.lanes import Lanes
 from profiler.replay.loader import Loader
 from profiler.replay.run import Op, Program
 from profiler.replay.segments import Segments
@@ -28,6 +29,7 @@ class Model:
 
     j: Joined
     steps: Steps
+    threads: list[int]   # of the serial chain
     segments: Segments
     events: Events
     bound: Bound
@@ -100,12 +102,13 @@ def _times(values: Ints, scale: float) -> Ints:
 
 def model(j: Joined, steps: Steps, budget: int) -> Model:
     """Steps chosen, their events gathered and bound."""
-    calls, threads = segments.chain_calls(j, steps.thread)
-    chosen = segments.select(j, steps, calls, budget)
-    loader = Loader.of(j, steps, threads)
+    calls = segments.calls(j, steps.thread)
+    chosen = segments.select(j, steps, calls.chain, budget)
+    loader = Loader.of(j, steps, calls.threads)
     found = events.gather(j, chosen, calls, loader.waits)
     lanes = Lanes.of(j, found)
-    return Model(j, steps, chosen, found, binding.bind(j, found, lanes, chosen.follows), lanes, loader)
+    bound = binding.bind(j, found, lanes, chosen.follows)
+    return Model(j, steps, calls.threads, chosen, found, bound, lanes, loader)
 
 
 def columns(m: Model, f: Fit) -> Columns:

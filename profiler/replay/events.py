@@ -8,7 +8,7 @@ import numpy as np
 
 from profiler.analysis.trace.joined import Joined
 from profiler.replay.run import Op
-from profiler.replay.segments import QUEUE, Segments
+from profiler.replay.segments import QUEUE, Calls, Segments
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 from profiler.trace.names import Call, Copy
 
@@ -19,6 +19,7 @@ PAGEABLE = (int(Copy.H2D_PAGEABLE), int(Copy.H2D), int(Copy.D2H_PAGEABLE), int(C
 _KINDS = ((Call.SYNC, SYNC), (Call.WAIT, int(Op.WAIT)), (Call.RECORD, RECORD),
           (Call.ALLOCATOR, int(Op.DRAIN)))
 # Of events that begin together, which comes first.
+BEFORE = -1
 _RANK = {int(Op.START): 0, int(Op.FETCH): 1, int(Op.FOLLOW): 3, int(Op.EVENT): 4, int(Op.END): 5,
          int(Op.HOST): 6}
 
@@ -33,6 +34,8 @@ class Events:
     host: Ints       # row of the call; NONE
     device: Ints     # row of the activity; NONE
     segment: Ints
+    ahead: Ints      # of what happened beside the chain, during an event of it: how long after its start
+    beside: Flags    # on no thread of the chain
     prior: Ints      # end of all that came before on the host: what is between it and `start` is host time
 
     def __len__(self) -> int:
@@ -57,35 +60,31 @@ def median_latency(j: Joined) -> int:
     return round(float(np.median(latency[latency >= 0]))) if (latency >= 0).any() else 0
 
 
-def submitted_by(j: Joined, latency: int) -> Codes:
+def submitted_by(j: Joined) -> Codes:
     """Host row of the call that each device row is taken to come from: its launch, where the trace has it.
 
-    Without one, the launch of what was before it on its stream, if it began at most
-    one latency after that ended: it waited in the queue. NONE for the others.
+    Without one, that of what was before it on its stream: it was submitted between its
+    neighbours. NONE where nothing was.
     """
     device = j.trace.device
     if not len(device) or (j.launch >= 0).all():
         return j.launch
     order = np.lexsort((device.start, device.stream, device.device))
     lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
-    near = np.zeros(len(order), np.bool_)
-    near[1:] = (lane[1:] == lane[:-1]).all(axis=1) & (
-        device.start[order[1:]] - device.end[order[:-1]] <= latency)
-    own = (j.launch[order] >= 0) | ~near
-    source = np.maximum.accumulate(np.where(own, np.arange(len(order)), 0))
+    first = np.concatenate(([True], (lane[1:] != lane[:-1]).any(axis=1)))
+    source = np.maximum.accumulate(np.where((j.launch[order] >= 0) | first, np.arange(len(order)), 0))
     result = np.full(len(device), NONE, np.int32)
     result[order] = j.launch[order][source]
     return result
 
 
-def gather(j: Joined, segments: Segments, calls: Ints, fetches: Ints) -> Events:
+def gather(j: Joined, segments: Segments, calls: Calls, fetches: Ints) -> Events:
     """Events of the segments. `fetches`: rows of Trace.host that wait for loader workers."""
     latency = median_latency(j)
-    origin = submitted_by(j, latency)
-    chain = np.zeros(len(j.trace.host) + 1, np.bool_)  # the last entry answers for NONE
-    chain[calls] = True
-    chain[-1] = False
-    origin = np.where(chain[origin], origin, NONE)
+    origin = submitted_by(j)
+    used = np.zeros(len(j.trace.host) + 1, np.bool_)  # the last entry answers for NONE
+    used[calls.chain] = used[calls.beside] = True
+    origin = np.where(used[origin] & (origin >= 0), origin, NONE)
     early = backlog(j)
     origin[early] = EARLIER
     parts = [_segment(j, k, int(t0), int(t1), int(stop), calls, fetches, origin, latency)
@@ -93,9 +92,9 @@ def gather(j: Joined, segments: Segments, calls: Ints, fetches: Ints) -> Events:
     if segments.step[0] == 0 and early.any():
         early &= j.trace.device.end > segments.start[0]
         parts[0] = _with_backlog(j, parts[0], np.flatnonzero(early))
-    kind, start, end, host, device, segment = (np.concatenate(c) for c in zip(*parts))
     prior = np.concatenate([_prior(part[1], part[2]) for part in parts])
-    return Events(kind, start, end, host, device, segment, prior)
+    kind, start, end, host, device, segment, ahead, beside = (np.concatenate(c) for c in zip(*parts))
+    return Events(kind, start, end, host, device, segment, ahead, beside.astype(np.bool_), prior)
 
 
 def backlog(j: Joined) -> Flags:
@@ -121,7 +120,8 @@ def _with_backlog(j: Joined, part: tuple[Ints, ...], rows: Ints) -> tuple[Ints, 
     kind = np.full(len(rows), int(Op.LAUNCH))
     kind[:-QUEUE] = int(Op.FOLLOW)  # more than the queue holds had begun already
     at, none = np.full(len(rows), part[1][0]), np.full(len(rows), NONE)
-    new = (kind, at, at, none, rows, np.zeros(len(rows), np.int64))
+    zero = np.zeros(len(rows), np.int64)
+    new = (kind, at, at, none, rows, zero, zero, zero)
     return tuple(np.concatenate((old[:1], added, old[1:])) for old, added in zip(part, new))
 
 
@@ -130,16 +130,15 @@ def _prior(start: Ints, end: Ints) -> Ints:
     return np.minimum(np.concatenate((start[:1], reach[:-1])), start)
 
 
-def _segment(j: Joined, k: int, t0: int, t1: int, stop: int, calls: Ints, fetches: Ints, origin: Codes,
+def _segment(j: Joined, k: int, t0: int, t1: int, stop: int, calls: Calls, fetches: Ints, origin: Codes,
              latency: int) -> tuple[Ints, ...]:
-    """Columns kind, start, end, host, device, segment of one step, in order."""
+    """Columns of one step, in order: all of Events but `prior`."""
     host, device = j.trace.host, j.trace.device
-    own = calls[(host.start[calls] >= t0) & (host.start[calls] < stop)]
-    kinds = np.full(len(own), int(Op.HOST))
-    for call, kind in _KINDS:
-        kinds[j.call[own] == call] = kind
+    own, beside = (rows[(host.start[rows] >= t0) & (host.start[rows] < stop)]
+                   for rows in (calls.chain, calls.beside))
+    fetch = fetches[(host.start[fetches] >= t0) & (host.start[fetches] < stop)]
     mine = np.zeros(len(host) + 1, np.bool_)
-    mine[own] = True
+    mine[own] = mine[beside] = True
     began = device.start - latency
     lone = (origin == NONE) & (began >= t0) & (began < stop)
     acts = np.flatnonzero(np.where(origin >= 0, mine[origin], lone))
@@ -148,37 +147,63 @@ def _segment(j: Joined, k: int, t0: int, t1: int, stop: int, calls: Ints, fetche
     acts, launch = acts[order], launch[order]
     first = np.concatenate(([True], launch[1:] != launch[:-1]))[: len(acts)] | (launch < 0)
     at = np.where(launch >= 0, host.start[launch], began[acts])
-    blocks = _blocks(j, acts, launch, first)
-    plain = first & (launch >= 0) & ~blocks
-    waits = np.isin(kinds, (SYNC, int(Op.DRAIN)))
-    fetch = fetches[(host.start[fetches] >= t0) & (host.start[fetches] < stop)]
-    other = kinds != Op.HOST
-    rows = own[other]
+    mine[own] = False
+    other = mine[launch] | (launch < 0)  # not of the chain
+    blocks = _blocks(j, acts, launch, first) & ~other
+    plain = first & ~other & ~blocks
     pieces = [
         _piece([int(Op.START), int(Op.END), int(Op.HOST)], [t0, t1, stop]),
-        _piece(kinds[other], host.start[rows], np.where(waits[other], host.end[rows], host.start[rows]),
-               rows),
+        _calls(j, own),
         _piece(np.where(first, int(Op.LAUNCH), int(Op.FOLLOW)), at, np.where(plain, host.end[launch], at),
-               launch, acts),
+               launch, acts, other),
         _piece(np.full(blocks.sum(), int(Op.EVENT)), at[blocks], host.end[launch[blocks]], launch[blocks],
                acts[blocks]),
         _piece(np.full(len(fetch), int(Op.FETCH)), host.start[fetch], host.end[fetch], fetch),
+        _calls(j, beside, beside=True),
     ]
-    op, start, end, row, act = (np.concatenate(c) for c in zip(*pieces))
-    rank = np.full(len(op), 2)
+    return _ordered(j, k, *(np.concatenate(c) for c in zip(*pieces)))
+
+
+def _ordered(j: Joined, k: int, kind: Ints, start: Ints, end: Ints, row: Ints, act: Ints,
+             beside: Ints) -> tuple[Ints, ...]:
+    """Events of a step in the order of the chain. What was beside it comes before what it was in."""
+    rank = np.full(len(kind), 2)
     for value, place in _RANK.items():
-        rank[op == value] = place
-    begun = np.where(act >= 0, device.start[act], start) if len(device) else start
-    order = np.lexsort((begun, rank, start))
-    return op[order], start[order], end[order], row[order], act[order], np.full(len(order), k)
+        rank[kind == value] = place
+    time, ahead = start, np.zeros(len(kind), np.int64)
+    long = np.flatnonzero((beside == 0) & (end > start))
+    if beside.any() and len(long):
+        long = long[np.argsort(start[long], kind="stable")]
+        during = long[np.maximum(np.searchsorted(start[long], start, side="right") - 1, 0)]
+        inside = (beside > 0) & (start[during] <= start) & (start < end[during])
+        ahead = np.where(inside, start - start[during], 0)
+        rank = np.where(inside, BEFORE, rank)
+        start, end = start - ahead, np.where(inside, start - ahead, end)
+    begun = np.where(act >= 0, j.trace.device.start[act], time) if len(j.trace.device) else time
+    order = np.lexsort((begun, rank, time, rank > BEFORE, start))
+    columns = (kind, start, end, row, act, np.full(len(kind), k), ahead, beside)
+    return tuple(column[order] for column in columns)
+
+
+def _calls(j: Joined, rows: Ints, beside: bool = False) -> tuple[Ints, ...]:
+    """Events of calls that submit nothing. Only waiting and allocating take time of their own."""
+    kind = np.full(len(rows), int(Op.HOST))
+    for call, value in _KINDS:
+        kind[j.call[rows] == call] = value
+    kept = kind != Op.HOST
+    rows, kind = rows[kept], kind[kept]
+    start, end = j.trace.host.start[rows], j.trace.host.end[rows]
+    waits = np.isin(kind, (SYNC, int(Op.DRAIN)))
+    return _piece(kind, start, np.where(waits, end, start), rows, beside=np.full(len(rows), beside))
 
 
 def _piece(kind: Ints | list[int], start: Ints | list[int], end: Ints | None = None, host: Ints | None = None,
-           device: Ints | None = None) -> tuple[Ints, ...]:
+           device: Ints | None = None, beside: Flags | None = None) -> tuple[Ints, ...]:
     none = np.full(len(kind), NONE)
     start = np.asarray(start, np.int64)
     return (np.asarray(kind, np.int64), start, start if end is None else end,
-            none if host is None else host, none if device is None else device)
+            none if host is None else host, none if device is None else device,
+            np.zeros(len(kind), np.int64) if beside is None else beside.astype(np.int64))
 
 
 def _blocks(j: Joined, acts: Ints, launch: Ints, first: Flags) -> Flags:

@@ -13,8 +13,9 @@ import numpy as np
 from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.streams import previous_in_stream
 from profiler.replay import queue
-from profiler.replay.binding import Bound, Lanes
+from profiler.replay.binding import Bound
 from profiler.replay.events import Events
+from profiler.replay.lanes import Lanes
 from profiler.replay.queue import Queue
 from profiler.replay.run import Op
 from profiler.trace.model import NONE, Flags, Ints, Kind
@@ -41,6 +42,7 @@ class Fit:
     length: Ints
     depth: int
     blocked: bool      # whether the depth is the trace's own
+    unseen: bool       # whether the trace shows too few queued activities to tell the usual gap
 
 
 @dataclass(frozen=True)
@@ -72,24 +74,27 @@ def fit(m: Measured, bounded: bool) -> Fit:
     launches = np.flatnonzero(kind == Op.LAUNCH)
     limit = _limits(j, events, launches, cost[launches])
     depth, blocked = queue.depth(j, m.queues, events.host[launches][cost[launches] > limit])
-    called = events.start.copy()
+    called = events.start + events.ahead
     called[launches] = np.maximum(called[launches], queue.freed(m.queues, events.host[launches], depth))
     cost[launches] = np.maximum(events.end - called, 0)[launches]
     if bounded:
         cost[launches] = np.minimum(cost[launches], limit)
     submits = np.flatnonzero(events.submits)
-    middle = _Middle(j.trace.resolution_ns)
+    middle, unseen = _Middle(j.trace.resolution_ns), False
     if len(submits):
         group = _groups(j, events, submits)
-        terms = _activities(events, lanes, m.ready, m.waited, called[submits], group, middle, bounded)
-        delay[submits], gap[submits] = terms
+        unlaunched = j.launch[events.device[submits]] < 0
+        terms = _activities(events, lanes, m.ready, m.waited, called[submits], group, unlaunched, middle,
+                            bounded)
+        delay[submits], gap[submits], unseen = terms
+        delay[submits] += events.ahead[submits]
         length[submits] = np.array(lanes.end) - np.array(lanes.start)
     usual = launches[(cost[launches] > 0) & (cost[launches] <= limit)]
     copies = usual[j.trace.device.kind[events.device[usual]] == Kind.MEMCPY]
     least = middle(cost[usual]), middle(cost[copies if len(copies) else usual])
     _waits(j, events, bound, kind, cost, delay, least, middle, bounded)
     _drains(j, events, bound, kind, cost)
-    return Fit(kind, cost, delay, gap, length, depth, blocked)
+    return Fit(kind, cost, delay, gap, length, depth, blocked, unseen)
 
 
 class _Middle:
@@ -158,8 +163,8 @@ def _ready(j: Joined, events: Events, bound: Bound, lanes: Lanes, follows: Flags
 
 
 def _activities(events: Events, lanes: Lanes, ready: Ints, waited: Flags, called: Ints, group: Ints,
-                middle: _Middle, bounded: bool) -> tuple[Ints, Ints]:
-    """Latency and gap of every activity."""
+                unlaunched: Flags, middle: _Middle, bounded: bool) -> tuple[Ints, Ints, bool]:
+    """Latency and gap of every activity, and Fit.unseen. `unlaunched`: without a launch in the trace."""
     submits = np.flatnonzero(events.submits)
     begun = np.array(lanes.start, np.int64)
     latency, gap = begun - called, begun - ready
@@ -176,13 +181,16 @@ def _activities(events: Events, lanes: Lanes, ready: Ints, waited: Flags, called
         low = _medians(latency, group, host_bound, usual, middle)
     by_host = ((called + low >= ready + between) & first) | (ready == NONE)
     delay = np.where(by_host, latency, np.minimum(low, latency))
-    delay[events.kind[submits] == Op.FOLLOW] = 0
+    follows = events.kind[submits] == Op.FOLLOW
+    lost = follows & (unlaunched | (ready == NONE))
+    delay[follows] = 0
     rest = np.where(by_host, np.minimum(between, gap), gap)
     rest[ready == NONE] = 0
+    rest[lost] = np.minimum(between, gap)[lost]  # before it the host may have been late, not the device
     if bounded:
         delay = np.minimum(delay, LATENCIES * low)
         rest = np.minimum(rest, max(GAPS * between, GAP_NS))
-    return delay, rest
+    return delay, rest, int(queued.sum()) < SMALLEST
 
 
 def _between(gap: Ints, queued: Flags, usual: Flags, unseen: int, middle: _Middle) -> int:

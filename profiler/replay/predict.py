@@ -24,6 +24,7 @@ SOME = 0.01           # gain from which it matters that the loader might not kee
 HALVINGS = 12         # in search of the factor of host costs
 PROFILED = "host costs include the profiler's own"
 LOADER_UNKNOWN = "how fast the loader could be is unknown: it never made the loop wait"
+GAP_UNKNOWN = "how closely activities can follow one another is not seen: hardly any was queued"
 AMBIGUOUS = "some stream waits have several possible causes"
 
 
@@ -34,20 +35,21 @@ class _Variant:
     m: Model
     c: Columns
     depth: int
+    unseen: bool
     pace: Pace
 
     @classmethod
     def of(cls, m: Model, measured: Measured, bounded: bool) -> _Variant:
         f = fit(measured, bounded)
-        return cls._with(m, columns(m, f), f.depth)
+        return cls._with(m, columns(m, f), f.depth, f.unseen)
 
     @classmethod
-    def _with(cls, m: Model, c: Columns, depth: int) -> _Variant:
-        return cls(m, c, depth, paces(run(program(m, c, depth, keep=True)), m.segments))
+    def _with(cls, m: Model, c: Columns, depth: int, unseen: bool) -> _Variant:
+        return cls(m, c, depth, unseen, paces(run(program(m, c, depth, keep=True)), m.segments))
 
     def scaled(self, scale: float) -> _Variant:
         """With host costs multiplied; waits keep their tails and activities their durations."""
-        return self._with(self.m, self.c.scaled(scale), self.depth)
+        return self._with(self.m, self.c.scaled(scale), self.depth, self.unseen)
 
     def changed(self, change: Change, w: Work) -> Pace:
         """Steps of the changed replay."""
@@ -69,7 +71,7 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
     variants = [_Variant.of(m, start, bounded) for bounded in (True, False)]
     truth = measured(steady, m.segments)
     error, unbounded = (abs(v.pace.of(truth) / truth.step - 1) for v in variants)
-    if abs(error - unbounded) < SAME:  # nothing that matters is cut by the bounds
+    if abs(error - unbounded) < SAME and not variants[0].unseen:  # nothing that matters is cut by the bounds
         variants.pop()
     notes = [] if scale_to_ns else [PROFILED]
     if m.bound.ambiguous:
@@ -102,9 +104,9 @@ def _scenario(name: str, variants: list[_Variant], w: Work, error: float) -> Sce
     if abs(mean / speedup - 1) > APART:
         also.append(("mean instead of median steps", mean))
     span = ratios + first.pace.spread(paced[0])
-    note = ""
+    note = GAP_UNKNOWN if name == "no_launch_overhead" and first.unseen and speedup > 1 + SOME else ""
     if name != "no_input_wait" and first.m.loader.hidden and max([speedup, *(s for _, s in also)]) > 1 + SOME:
-        note = LOADER_UNKNOWN
+        note = "; ".join(filter(None, (note, LOADER_UNKNOWN)))
     return Scenario(name, round(first.pace.step / speedup), speedup, min(span) * (1 - error),
                     max(span) * (1 + error), note, tuple(also))
 

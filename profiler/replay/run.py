@@ -62,32 +62,33 @@ _CODES = tuple(op.value for op in (Op.LAUNCH, Op.FOLLOW, Op.WAIT, Op.SKIP, Op.DR
                                    Op.END, Op.STREAM, Op.EVENT, Op.DEVICE, Op.FETCH))
 
 
+def _queues(p: Program) -> list[list[int]]:
+    """For each lane the starts of what its device was given, as if an empty queue had taken some before."""
+    numbered = sorted((lane, number) for number, lanes in enumerate(p.devices) for lane in lanes)
+    begun = [[0] * p.depth for _ in p.devices]
+    return [begun[number] for _, number in numbered]
+
+
 def run(p: Program) -> Ends:
     """Times of every step."""
     launch, follow, wait, skip, drain, beside, begin, finish, stream, event, device, fetch = _CODES
-    numbered = sorted((lane, number) for number, lanes in enumerate(p.devices) for lane in lanes)
-    begun = [[0] * p.depth for _ in p.devices]  # as if empty queues had taken that many before
-    queues = [begun[number] for _, number in numbered]
-    ready = [0] * len(numbered)
+    queues = _queues(p)
+    ready = [0] * len(queues)
     main = p.devices[p.main] if p.main != NONE else []
     ends: list[int] = []
     result = Ends([], [], [])
     add = ends.append
     t = called = due = began = 0
-    depth = -p.depth
-    before_step = ready.copy()
+    depth, before_step = -p.depth, ready
     for kind, before, cost, delay, gap, length, lane, other in zip(
             p.kind, p.before, p.cost, p.delay, p.gap, p.length, p.lane, p.other):
         t += before
         if kind == launch:
             queue = queues[lane]
-            if queue[depth] > t:
-                t = queue[depth]
-            called = t
+            called = t = t if t > queue[depth] else queue[depth]
             s = ready[lane] + gap  # comparisons instead of max(): a call would cost as much as all else here
-            begins = t + delay
-            if begins > s:
-                s = begins
+            if t + delay > s:
+                s = t + delay
             queue.append(s)
             s += length
             ready[lane] = s
@@ -95,9 +96,8 @@ def run(p: Program) -> Ends:
             t += cost
         elif kind == follow:
             s = ready[lane] + gap
-            begins = called + delay
-            if begins > s:
-                s = begins
+            if called + delay > s:
+                s = called + delay
             s += length
             ready[lane] = s
             add(s)
@@ -112,8 +112,7 @@ def run(p: Program) -> Ends:
             t = max(t, max([ready[k] for k in p.devices[lane]])) + cost
         elif kind == begin:
             result.start.append(t)
-            began = t
-            before_step = ready.copy()
+            began, before_step = t, ready.copy()
         elif kind == finish:
             result.end.append(t)
             result.last.append(max([ready[lane] for lane in main], default=NONE))

@@ -83,8 +83,17 @@ def _before(row: int, k: int, follows: Flags) -> Ints:
     return np.arange(first, row + 1)
 
 
-def chain_calls(j: Joined, thread: int) -> tuple[Ints, list[int]]:
-    """Calls that matter to the replay on the threads of the serial chain, in order, and these threads.
+@dataclass(frozen=True)
+class Calls:
+    """Rows of Trace.host that matter to the replay, in order."""
+
+    chain: Ints          # of the threads of the serial chain
+    threads: list[int]   # these threads; the loop's comes first
+    beside: Ints         # of other threads that submit work: their time is not the loop's
+
+
+def calls(j: Joined, thread: int) -> Calls:
+    """The calls of a trace whose loop runs on `thread`.
 
     The loop's thread and the autograd thread wait for each other, so their calls follow one
     another. A thread whose calls run beside theirs is no part of the chain.
@@ -106,4 +115,7 @@ def chain_calls(j: Joined, thread: int) -> tuple[Ints, list[int]]:
         if beside <= TOGETHER * (host.end[own] - host.start[own]).sum():
             threads.append(other)
             busy = intervals.union(*np.concatenate((busy, np.stack((host.start[own], host.end[own]), 1))).T)
-    return rows[np.isin(host.thread[rows], threads)], threads
+    chain = np.isin(host.thread[rows], threads)
+    submits = owns[rows] | np.isin(j.call[rows], (int(Call.RECORD), int(Call.WAIT)))
+    others = np.unique(host.thread[rows[owns[rows] & ~chain]])
+    return Calls(rows[chain], threads, rows[~chain & submits & np.isin(host.thread[rows], others)])

@@ -57,21 +57,22 @@ def find(m: Model) -> Work:
     """The work of a model's segments."""
     host, ev = m.j.trace.host, m.events
     launching, first = _launching(m)
-    rows = Labels(m.j, m.steps).named_work
+    chain = np.isin(host.thread, m.threads)
+    rows = Labels(m.j, m.steps).named_work & chain
     named = intervals.union(host.start[rows], host.end[rows])
     fetching = intervals.union(m.loader.start, m.loader.end)
     steps = intervals.union(m.segments.start, m.segments.end)
     kind = np.append(m.j.copy, 0)[ev.device]  # the last answers for NONE
-    copies = np.flatnonzero(ev.submits & (ev.host >= 0) & np.isin(kind, (*H2D, *D2H)))
+    copies = np.flatnonzero(ev.submits & ~ev.beside & (ev.host >= 0) & np.isin(kind, (*H2D, *D2H)))
     start, end = copy_operators(m.j, ev.host[copies])
     inside = intervals.covered(named, ev.start, np.maximum(ev.end, ev.start + 1)) > 0
     batch = np.isin(kind[copies], H2D) & ~inside[copies]
     sets = intervals.union(start[batch], end[batch])
     t0 = ev.start
     t1 = np.maximum(ev.end, ev.start + 1)
-    of_batch = (intervals.covered(sets, t0, t1) == t1 - t0) & (ev.host >= 0)
-    of_batch |= ev.submits & (ev.host < 0) & np.isin(kind, H2D)  # launched before
-    ops = (host.kind == Kind.OPERATOR) | m.j.is_call
+    of_batch = (intervals.covered(sets, t0, t1) == t1 - t0) & (ev.host >= 0) & ~ev.beside
+    of_batch |= ev.submits & (ev.beside | (ev.host < 0)) & np.isin(kind, H2D)  # by another thread, or before
+    ops = ((host.kind == Kind.OPERATOR) | m.j.is_call) & chain
     return Work(launching, first, steps, fetching, named, intervals.union(host.start[ops], host.end[ops]),
                 intervals.union(start, end), sets, of_batch, inside)
 
