@@ -102,9 +102,7 @@ def run(p: Program) -> Ends:
             ready[lane] = s
             add(s)
         elif kind == wait:
-            s = ends[other] if other >= 0 else ready[-2 - other]
-            if s > ready[lane]:
-                ready[lane] = s
+            ready[lane] = max(ready[lane], ends[other] if other >= 0 else ready[-2 - other])
         elif kind == skip:
             add(ready[lane])
             t += cost
