@@ -55,8 +55,10 @@ def before(j: Joined) -> Ints:
     ended = np.minimum(take(table.end, earlier), table.start)
     queued = (earlier >= 0) & (launch >= 0) & (call < take(table.start, earlier))
     gap = _median((table.start - ended)[queued])
-    # Staging takes as long as the copy is large: no median tells when it would have been done.
+    # Staging takes as long as the copy is large: no median tells when it would have been done. But it is
+    # done when the call returns.
     near = table.start - ended <= max(NEAR_GAPS * gap, NEAR_NS)
+    near |= take(j.trace.host.end, launch) <= ended
     late = np.where(np.isin(j.copy, _STAGED), near, ended + gap > call + _latency(j))
     bound = (earlier >= 0) & ((launch < 0) | late & (ended > call))
     result[bound] = earlier[bound]

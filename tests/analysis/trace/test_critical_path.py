@@ -90,6 +90,19 @@ def test_a_stream_that_was_told_to_wait_leads_to_the_other_stream() -> None:
     assert "compute" not in path(made(False)).total_ns()
 
 
+def test_a_staged_copy_whose_call_has_returned_waits_for_its_stream() -> None:
+    """Small ones are staged at once. The device takes longer to begin one than a kernel."""
+    made = Timeline().step(1, 0, 200_000)
+    for i in range(4):
+        made.call("cudaLaunchKernel", 100 + 200 * i, 110 + 200 * i, i + 1)
+        made.kernel("gemm", 1000 + 20_000 * i, 20_900 + 20_000 * i, i + 1)
+    made.call("cudaMemcpyAsync", 1000, 1020, 9)
+    made.memcpy("Memcpy HtoD (Pageable -> Device)", 90_000, 95_000, 9)  # 9.1 us after the last kernel
+    found = path(made.call("cudaStreamSynchronize", 1100, 95_100, 10).op("aten::log", 96_000, 97_000).trace())
+    assert found.total_ns()["compute"] == 4 * 19_900
+    assert found.total_ns()["queued"] < 20_000
+
+
 def test_the_rows_of_a_synchronisation_tell_its_stream() -> None:
     """The other stream's kernel ends later, within the wait, and is not what was waited for."""
     made = (Timeline().step(1, 0, 2000).call("cudaLaunchKernel", 100, 110, 1).kernel("a", 120, 900, 1)
