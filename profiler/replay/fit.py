@@ -173,9 +173,10 @@ def _activities(events: Events, lanes: Lanes, ready: Ints, waited: Flags, called
     host_bound = usual & (ready < called)
     low = _medians(latency, group, host_bound, usual, middle)
     between = 0
+    spaced = (ready != NONE) & (gap >= 0) & ~waited & ~unlaunched
     for _ in range(ROUNDS):
-        queued = (ready != NONE) & (gap >= 0) & (called + low < ready) & ~waited
-        between = _between(gap, queued, (ready != NONE) & (gap >= 0) & ~waited,
+        queued = spaced & (called + low < ready)
+        between = _between(gap, queued, spaced,
                            UNSEEN_NS if bounded else NEVER, middle)
         host_bound = usual & (called + low >= ready + between)
         low = _medians(latency, group, host_bound, usual, middle)
