@@ -1,4 +1,4 @@
-"""Operators by name, input shapes and call stack: calls, host time, device time, matrix units."""
+"""Operators by name, input shapes and call stack: calls, host time, device time, shares, matrix units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import tensor_cores
-from profiler.analysis.trace.grouping import coded, summed
+from profiler.analysis.trace.grouping import coded, extremes, summed
 from profiler.analysis.trace.joined import take
 from profiler.analysis.trace.nesting import inside_own_group, subtotals
 from profiler.analysis.trace.owners import Owners
@@ -22,15 +22,21 @@ class Operator:
 
     A call inside another one of the same key is part of it, and adds neither to calls nor to totals, so
     that these are never longer than the time that passed. Host self time is outside nested operators and
-    runtime calls. Device time is of every kernel, copy and memset launched.
+    runtime calls. Device time is of every kernel, copy and memset launched. Shares are of the self times
+    of all operators looked at, in [0, 1].
     """
 
     key: tuple[str, ...]
     calls: int
     host_total_ns: int
+    host_mean_ns: float             # of a call, with what it calls
+    host_min_ns: int
+    host_max_ns: int
     host_self_ns: int
+    host_share: float
     device_total_ns: int
     device_self_ns: int
+    device_share: float
     device_activities: int          # launched by themselves
     tensor_cores: float | None      # share of device self time on matrix units; None without device time
     tensor_cores_possible: bool     # an operator that could use them
@@ -51,22 +57,22 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     first, n = chosen[first], len(first)
     group = np.full(len(trace.host), NONE, np.int32)
     group[chosen] = code
-    within = inside_own_group(owners.enclosing, group, chosen)
-    inside, outermost = chosen[within], chosen[~within]
+    outermost = chosen[~inside_own_group(owners.enclosing, group, chosen)]
 
-    time = owners.host_time
-    total = summed(code, time[chosen], n)
-    total -= summed(group[inside], time[inside], n)
+    of_call, took = group[outermost], owners.host_time[outermost]
+    calls, total = np.bincount(of_call, minlength=n), summed(of_call, took, n)
+    low, high = extremes(of_call, took, n)
     own = summed(code, owners.self_time[chosen], n)
     device = _device(owners, group, outermost, n)
-    calls = np.bincount(code, minlength=n) - np.bincount(group[inside], minlength=n)
+    on_host, on_device = max(int(own.sum()), 1), max(int(device.own.sum()), 1)
     possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
     texts = [tuple(trace.names[v] if v >= 0 else "" for v in values)
              for values in zip(*(columns[key][first].tolist() for key in keys or ("name",)), strict=True)]
     order = sorted(range(n), key=lambda i: (-device.total[i], -total[i], texts[i]))
     return tuple(
-        Operator(texts[i], int(calls[i]), int(total[i]), int(own[i]), int(device.total[i]),
-                 int(device.own[i]), int(device.count[i]),
+        Operator(texts[i], int(calls[i]), int(total[i]), float(total[i] / calls[i]), int(low[i]),
+                 int(high[i]), int(own[i]), float(own[i] / on_host), int(device.total[i]), int(device.own[i]),
+                 float(device.own[i] / on_device), int(device.count[i]),
                  float(device.tensor[i] / device.own[i]) if device.own[i] else None, possible[i])
         for i in order)
 

@@ -96,6 +96,9 @@ def test_operators_with_and_without_what_they_call() -> None:
     assert (mm.host_total_ns, mm.host_self_ns) == (210, 180)
     assert (mm.device_total_ns, mm.device_self_ns) == (900, 900)
     assert (mm.device_activities, mm.tensor_cores) == (3, 1.0)
+    assert (mm.host_mean_ns, mm.host_min_ns, mm.host_max_ns) == (70.0, 70, 70)
+    assert (linear.host_share, mm.host_share) == (60 / 240, 180 / 240)
+    assert (linear.device_share, mm.device_share) == (0.0, 1.0)
 
 
 def test_operators_by_shape() -> None:
@@ -106,9 +109,10 @@ def test_operators_by_shape() -> None:
 
 def test_an_operator_inside_one_of_its_name_adds_nothing() -> None:
     made = (Timeline().op("aten::zeros", 0, 100).op("aten::empty", 10, 90).op("aten::zeros", 20, 60)
-            .call("cudaMemsetAsync", 30, 40, 1).memset(50, 70, 1))
+            .call("cudaMemsetAsync", 30, 40, 1).memset(50, 70, 1).op("aten::zeros", 200, 230))
     zeros = next(o for o in operators(Owners(Joined(made.trace()))) if o.key == ("aten::zeros",))
-    assert (zeros.calls, zeros.host_total_ns, zeros.host_self_ns) == (1, 100, 20 + 30)
+    assert (zeros.calls, zeros.host_total_ns, zeros.host_self_ns) == (2, 130, 20 + 30 + 30)
+    assert (zeros.host_mean_ns, zeros.host_min_ns, zeros.host_max_ns) == (65.0, 30, 100)
     assert (zeros.device_total_ns, zeros.device_self_ns) == (20, 20)
 
 
@@ -138,6 +142,10 @@ def test_nothing_is_lost_or_counted_twice(found: list[H | D]) -> None:
         assert sum(o.device_self_ns for o in told) == int((device.end - device.start)[known].sum())
         assert sum(o.device_activities for o in told) == int(known.sum())
         assert all(o.host_self_ns >= 0 and o.device_self_ns <= o.device_total_ns for o in told)
+        assert all(o.host_min_ns <= o.host_mean_ns <= o.host_max_ns for o in told)
+        for share, of in ((sum(o.host_share for o in told), sum(o.host_self_ns for o in told)),
+                          (sum(o.device_share for o in told), sum(o.device_self_ns for o in told))):
+            assert share == pytest.approx(1 if of else 0)
         for o in told:
             own = np.array([owners.trace.names[c] == o.key[0] for c in host.name.tolist()])
             own &= owners.is_operator
