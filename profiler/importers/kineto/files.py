@@ -18,7 +18,7 @@ from profiler.errors import TraceError
 
 BLOCK = 1 << 19   # bytes of text at a time: what a decoder makes of them stays in the processor's cache
 LAYERS = 4        # gz in tar in gz is three
-FREE = 256 << 20  # text that any file may unpack to ...
+FREE = 64 << 20   # text that any file may unpack to ...
 RATIO = 300       # ... and above it at most this many times its size
 _GZIP = b"\x1f\x8b"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd",

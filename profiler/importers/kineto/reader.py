@@ -118,6 +118,7 @@ class Reader:
             self._separator = usual_separator(text)
         cut = text.rfind(self._separator) + 1 if self._separator else 0
         if not cut:
+            self._wait = 2 * len(text)
             return decode.Decoded([]), 0
         self._wait = 0
         try:

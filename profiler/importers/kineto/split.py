@@ -23,12 +23,13 @@ from profiler.errors import TraceError
 from profiler.importers.kineto import decode
 from profiler.importers.kineto.columns import Columns
 from profiler.importers.kineto.files import BLOCK, Blocks, Document, Source
-from profiler.importers.kineto.reader import Reader, usual_separator
+from profiler.importers.kineto.reader import EXPECTED, Reader, usual_separator
 from profiler.importers.kineto.tables import Part
 from profiler.importers.kineto.tally import Tally
 from profiler.importers.kineto.times import InexactTimes
 from profiler.trace.model import NONE
 
+HOPELESS = 200_000  # events in a row, from the first one on, of which none can be used
 LARGE = 32 << 20   # bytes from which the start of a process pays
 PROCESSES = 4      # what they read must be brought together by one: more would gain little
 _TRIES = 8         # places in one neighbourhood that are tried for a cut
@@ -41,9 +42,12 @@ class Odd(Exception):
 
 
 def fill(reader: Reader, columns: Columns, watch: Callable[[], None]) -> None:
-    """All events of a document into columns."""
+    """All events of a document into columns. Raises TraceError where one after the other is none."""
     for events in reader:
         watch()
+        lost = columns.tally.invalid + columns.tally.unreadable
+        if lost > HOPELESS and not any(columns.rows.values()):
+            raise TraceError(f"{reader.name} holds no events that can be read", EXPECTED)
         try:
             columns.add(events)
         except InexactTimes:

@@ -12,7 +12,7 @@ import pytest
 
 from profiler.errors import Cancelled, TraceError
 from profiler.importers import kineto
-from profiler.importers.kineto import files
+from profiler.importers.kineto import files, split
 from tests.traces import Timeline
 
 
@@ -120,6 +120,16 @@ def test_progress_and_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         kineto.load(path, progress=told.append, cancel=lambda: bool(told) and told[-1] > 0.3)
     assert 0.3 < told[-1] < 1
     assert not [t for t in threading.enumerate() if t.name == "trace reader"]
+
+
+def test_what_is_no_event_for_ever_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "HOPELESS", 1000)
+    monkeypatch.setattr(files, "BLOCK", 1 << 12)
+    with pytest.raises(TraceError, match="no events that can be read"):
+        kineto.load(write(tmp_path, "a.json", b"[" + b"{}," * 100_000))
+    later = b"[" + b"{}," * 900 + content()[content().index(b'{"ph"'):]
+    [trace] = kineto.load(write(tmp_path, "a.json", later))
+    assert len(trace.host) == 3 and trace.losses.invalid == 900
 
 
 def test_a_bomb_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
