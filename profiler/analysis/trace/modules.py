@@ -26,18 +26,18 @@ class Module:
     backward_ns: int       # of device_total_ns
 
 
-def modules(owners: Owners, rows: Flags | None = None) -> tuple[Module, ...]:
+def modules(owners: Owners, rows: Flags | None = None, calls: Flags | None = None) -> tuple[Module, ...]:
     """Every module, those with most device time first; empty where the trace has no module rows.
 
-    `rows`: device rows to look at, bool[n]; host times and calls are of the whole trace.
+    `rows`: device rows to look at, `calls`: host rows to look at, bool[n] each; None: all.
     """
     found = owners.paths
     n = len(found.texts)
     if not n:
         return ()
-    calls = np.flatnonzero(found.code >= 0)
+    called = np.flatnonzero(found.code >= 0 if calls is None else (found.code >= 0) & calls)
     time = owners.host_time
-    host_self = np.bincount(found.code[calls], time[calls], minlength=n).astype(np.int64)
+    host_self = np.bincount(found.code[called], time[called], minlength=n).astype(np.int64)
     host_total = host_self.copy()
     inner = np.flatnonzero(found.parent >= 0)
     np.subtract.at(host_self, found.parent[inner], host_total[inner])
@@ -53,7 +53,7 @@ def modules(owners: Owners, rows: Flags | None = None) -> tuple[Module, ...]:
         if found.parent[i] >= 0:
             total[found.parent[i]] += total[i]
             back[found.parent[i]] += back[i]
-    count = np.bincount(found.code[calls], minlength=n)
+    count = np.bincount(found.code[called], minlength=n)
     result = [
         Module(text, text.rsplit("/", 1)[-1], text.count("/"), int(count[i]), int(host_total[i]),
                max(int(host_self[i]), 0), int(total[i]), int(own[i]), int(back[i]))

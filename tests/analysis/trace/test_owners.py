@@ -98,6 +98,16 @@ def test_modules_have_the_time_of_what_they_launch_and_of_its_backward_work() ->
     assert (linear.device_total_ns, linear.device_self_ns, linear.backward_ns) == (1200, 1200, 800)
 
 
+def test_modules_of_the_calls_that_are_looked_at() -> None:
+    twice = model().python("nn.Module: Net_0", 5000, 5200).python("nn.Module: Linear_3", 5100, 5200)
+    owners = Owners(Joined(twice.trace()))
+    late = owners.trace.host.start >= 4000
+    net, linear = sorted(modules(owners, calls=late), key=lambda m: m.depth)
+    assert (net.calls, net.host_total_ns, net.host_self_ns) == (1, 200, 100)
+    assert (linear.calls, linear.host_total_ns, linear.device_total_ns) == (1, 100, 1200)
+    assert [m.calls for m in modules(owners)] == [2, 2]
+
+
 def test_the_latest_forward_operator_of_a_number_made_the_node() -> None:
     trace = model().trace()
     owners = Owners(Joined(trace))
