@@ -70,6 +70,8 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
     start = m.measured()
     variants = [_Variant.of(m, start, bounded) for bounded in (True, False)]
     truth = measured(steady, m.segments)
+    if truth.step <= 0:
+        return Replay.none("the steps have no length")
     error, unbounded = (abs(v.pace.of(truth) / truth.step - 1) for v in variants)
     if abs(error - unbounded) < SAME and not variants[0].unseen:  # nothing that matters is cut by the bounds
         variants.pop()
