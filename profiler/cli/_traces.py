@@ -12,12 +12,14 @@ from types import FrameType
 from typing import Any
 
 from profiler.analysis.facts import gather
+from profiler.analysis.trace.windows import of_processes
 from profiler.cli._common import Progress, plain
 from profiler.errors import RunError, TraceError, UsageError
 from profiler.importers import kineto
 from profiler.model import Attachment
 from profiler.rules.trace import stored
 from profiler.rules.trace.diagnosis import diagnose
+from profiler.rules.trace.facts import TraceFacts
 from profiler.run.reader import Run
 from profiler.run.results import append_result
 from profiler.trace.model import Trace
@@ -73,10 +75,10 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
         found = _of_run(run)
         if not found:
             return None
-        picked = _newest(found)
-        traces = [trace for _, trace in picked]
-        known = {k: ns for k, (item, _) in enumerate(picked) if (ns := _step_ns(run, item)) is not None}
-        diagnosis = diagnose(traces, str(path), what_if, known)
+        processes = [item.process for item, _ in found]
+        measured = {process: _step_ns(run, process) for process in dict.fromkeys(processes)}
+        known = {k: ns for k, process in enumerate(processes) if (ns := measured[process]) is not None}
+        diagnosis = diagnose([trace for _, trace in found], str(path), what_if, known, processes)
         told = stored.result(diagnosis.to_json(), stored.attachments(run))
         done = run.state != "recording"
     if what_if and done:
@@ -85,16 +87,20 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
     return told
 
 
-def one(path: Path) -> Trace:
+def one(path: Path) -> TraceFacts:
     """The trace of a file or run to compare; of several ranks the lowest. TraceError when there is none."""
+    processes = None
     if is_run(path):
         with Run.open(path) as run:
-            traces = [trace for _, trace in _newest(_of_run(run))]
-        if not traces:
+            found = _of_run(run)
+        if not found:
             raise TraceError(f"{path} holds no trace", "Record with --trace-steps, or import one")
+        traces, processes = [trace for _, trace in found], [item.process for item, _ in found]
     else:
         traces = read([path])
-    return min(traces, key=lambda trace: (trace.rank is None, trace.rank or 0))
+    ranked = [(traces[k].rank is None, traces[k].rank or 0) for k in range(len(traces))]
+    group = min(of_processes(traces, processes), key=lambda found: ranked[found[0]])
+    return TraceFacts.of([traces[k] for k in group], what_if=False)
 
 
 def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
@@ -120,18 +126,11 @@ def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
     return found
 
 
-def _newest(found: list[tuple[Attachment, Trace]]) -> list[tuple[Attachment, Trace]]:
-    """Of several profiler windows of a process the last one; of an imported run all."""
-    last = {(item.process, trace.rank) if item.process is not None else (None, k): (item, trace)
-            for k, (item, trace) in enumerate(found)}
-    return list(last.values())
-
-
-def _step_ns(run: Run, item: Attachment) -> int | None:
-    """Steady step time of the trace's process without the profiler; None where that was not measured."""
-    if item.process is None:
+def _step_ns(run: Run, process: int | None) -> int | None:
+    """Steady step time of a process without the profiler; None where that was not measured."""
+    if process is None:
         return None
-    facts = gather(run, item.process)
+    facts = gather(run, process)
     if facts.summary is None or facts.lacks or not facts.on_device:
         return None
     return round(facts.summary.spread.median)

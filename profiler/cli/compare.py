@@ -16,7 +16,6 @@ from typing import Any
 from profiler.cli import _traces
 from profiler.cli._common import print_json, print_table, shown
 from profiler.rules.trace.comparison import SAME, compare
-from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.words import class_title
 from profiler.units import MINUS, format_ms, format_number, format_ratio
 
@@ -30,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    a, b = (TraceFacts(_traces.one(path), what_if=False) for path in (args.a, args.b))
+    a, b = (_traces.one(path) for path in (args.a, args.b))
     told = compare(a, b)
     told["a"]["file"], told["b"]["file"] = str(args.a), str(args.b)
     if args.json:

@@ -169,7 +169,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Trace:
-    """One file of one process (rank)."""
+    """One process (rank): of one file, or of several profiler windows."""
 
     source: str                     # file name as the user knows it, with the member's inside an archive
     names: tuple[str, ...]          # every text once
@@ -188,3 +188,4 @@ class Trace:
     metadata: Mapping[str, Any] = field(default_factory=dict)  # top-level values of the file, small ones
     losses: Losses = Losses()
     notes: tuple[str, ...] = ()     # sentences for the user: what was lost, guessed, repaired
+    cuts: tuple[int, ...] = ()      # where each further profiler window begins, ns; none in a single one

@@ -9,7 +9,7 @@ import pytest
 from profiler.cli import main
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
-from tests.rules.trace.loops import loop, step_ms
+from tests.rules.trace.loops import later, loop, step_ms
 from tests.runs import CPU_STAGES_MS, STAGE_MS, make_run
 
 LAG = {"data": 0.0, "h2d": 0.0, "forward": 0.0, "backward": 0.0, "optimizer": 0.0}
@@ -106,9 +106,14 @@ def test_a_cpu_recording_keeps_the_verdict_of_its_stages(tmp_path, capsys):
     assert found["partition_ms"]["input_wait"] == pytest.approx(0.4, abs=1e-3)
 
 
-def test_the_last_of_several_windows_counts(tmp_path, capsys):
-    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), loop(kernel_us=47), **GPU)
-    assert told(capsys, path)["verdict"] == "compute_bound"
+def test_several_windows_of_a_recording_count_together(tmp_path, capsys):
+    later_one = later(loop(9, kernel_us=47, number=30), 1_000_000_000)
+    path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), later_one, **GPU)
+    found = told(capsys, path)
+    assert found["traced_steps"]["count"] == 5 + 8 and len(found["traces"]) == 2
+    assert any(note.startswith("Trace: 2 profiler windows of the process") for note in found["notes"])
+    assert sum(found["partition_ms"].values()) == pytest.approx(
+        (5 * step_ms(wait_us=400) + 8 * step_ms(kernel_us=47)) / 13, abs=1e-3)
 
 
 def test_a_trace_that_cannot_be_read_leaves_the_verdict_of_stages(tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from profiler.cli import main
 from profiler.run.reader import Run
-from tests.rules.trace.loops import loop, step_ms
+from tests.rules.trace.loops import later, loop, step_ms
 from tests.traces import EPOCH_US
 
 
@@ -45,6 +45,21 @@ def test_a_run_of_a_trace(trace, out, capsys):
         assert run.values(data.id)[1].tolist() == [400_000.0] * 6
         [memory] = run.find("torch.mem_allocated")
         assert run.values(memory.id)[1].tolist() == [2048.0]
+
+
+def test_windows_of_one_process_are_one_process(tmp_path, out, capsys):
+    files = [loop(wait_us=400).save(tmp_path / "a.json"),
+             later(loop(9, number=30), 1_000_000_000).save(tmp_path / "b.json")]
+    assert main(["import", *map(str, files), "-o", str(out)]) == 0
+    capsys.readouterr()
+    with Run.open(out) as run:
+        assert len(run.processes) == 1 and len(run.attachments()) == 2
+        [wall] = run.find("step.wall")
+        times, walls = run.values(wall.id)
+        assert walls.tolist() == [round(1e6 * step_ms(400))] * 6 + [round(1e6 * step_ms())] * 9
+        assert times[6] - times[5] > 900_000_000
+    assert told(capsys, "diagnose", out)["steps"]["count"] == 5 + 8
+    assert told(capsys, "compare", out, files[0])["a"]["steps"]["count"] == 5 + 8
 
 
 def test_trace_run_and_report_have_one_origin(trace, out, tmp_path, capsys):

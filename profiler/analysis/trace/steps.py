@@ -75,7 +75,8 @@ def _by_annotation(j: Joined) -> Steps | None:
         numbers = ", ".join(f"#{n}" for n in number[cut].tolist())
         notes.append(f"no step, cut by the end of the trace: {numbers}")
         number, start, end = number[~cut], start[~cut], end[~cut]
-    window = np.concatenate(([0], np.cumsum(np.diff(number) != 1)))
+    part = _parts(j, start)
+    window = np.concatenate(([0], np.cumsum((np.diff(number) != 1) | (np.diff(part) > 0))))
     return Steps(PROFILER_STEP, number, start, end, window, _counted(window), thread, tuple(notes))
 
 
@@ -111,7 +112,7 @@ def _by_optimizer(j: Joined) -> Steps | None:
         ends = end[np.concatenate((_work_between(j, end[:-1], start[1:]), [True]))]
         if len(ends) > 1 and (best is None or len(ends) < len(best)):
             best = ends
-    return None if best is None else _between(OPTIMIZER, best, thread)
+    return None if best is None else _between(j, OPTIMIZER, best, thread)
 
 
 def _by_loader(j: Joined) -> Steps | None:
@@ -124,7 +125,7 @@ def _by_loader(j: Joined) -> Steps | None:
     rows = rows[host.thread[rows] == thread]
     start, end, _ = disjoint(host.start[rows], host.end[rows])
     starts = start[np.concatenate(([True], _work_between(j, end[:-1], start[1:])))]
-    return _between(LOADER, starts, thread) if len(starts) > 1 else None
+    return _between(j, LOADER, starts, thread) if len(starts) > 1 else None
 
 
 def _whole(j: Joined) -> Steps:
@@ -145,12 +146,22 @@ def in_autograd(j: Joined) -> Flags:
     return nearest(j.parent, j.backward) >= 0
 
 
-def _between(rule: str, boundary: Ints, thread: int) -> Steps:
-    n = len(boundary) - 1
-    window = np.zeros(n, np.int64)
-    return Steps(rule, np.arange(n), boundary[:-1], boundary[1:], window, _counted(window), thread,
+def _between(j: Joined, rule: str, boundary: Ints, thread: int) -> Steps | None:
+    """From boundary to boundary; none reaches from one profiler window into the next."""
+    part = _parts(j, boundary)
+    kept = np.flatnonzero(part[1:] == part[:-1])
+    if not len(kept):
+        return None
+    window = part[kept]
+    return Steps(rule, np.arange(len(kept)), boundary[kept], boundary[kept + 1], window, _counted(window),
+                 thread,
                  ("the trace has no step annotations: steps go from "
                   + ("one optimizer call to the next" if rule == OPTIMIZER else "one fetch to the next"),))
+
+
+def _parts(j: Joined, times: Ints) -> Ints:
+    """The profiler window that each time lies in, from 0, of a trace that holds several."""
+    return np.searchsorted(np.array(j.trace.cuts, np.int64), times, side="right")
 
 
 def _counted(window: Ints) -> Flags:
@@ -202,8 +213,9 @@ def _work_between(j: Joined, start: Ints, end: Ints, *, copies: bool = False) ->
 
 
 def _without_work(j: Joined, start: Ints, end: Ints) -> Flags:
-    """The first and last step when nothing is launched in them, and something in all others."""
+    """First and last steps of files when nothing is launched in them, and something in all others."""
     idle = ~_work_between(j, start, end, copies=True)
+    change = np.flatnonzero(np.diff(_parts(j, start)))
     inner = idle.copy()
-    inner[[0, -1]] = False
+    inner[np.concatenate(([0, -1], change, change + 1))] = False
     return idle if len(idle) > idle.sum() and not inner.any() else np.zeros(len(idle), np.bool_)

@@ -36,6 +36,7 @@ def launching(facts: TraceFacts) -> dict[str, Any] | None:
 
 def queues(facts: TraceFacts) -> list[dict[str, Any]] | None:
     """Activities that were submitted and had not begun, over the counted steps' time; None without any."""
+    facts = facts.single
     windows = facts.windows
     if not facts.on_device or not len(windows):
         return None
@@ -99,6 +100,7 @@ def critical(facts: TraceFacts) -> dict[str, Any] | None:
     path = facts.critical_path
     if path is None:
         return None
+    facts = facts.single
     windows = facts.steady.windows[facts.steady.counted]
     counted = union(windows[:, 0], windows[:, 1]) if facts.divisor else None
     steps = facts.divisor or 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from profiler.analysis.trace.ranks import Ranks, ranks
 from profiler.analysis.trace.straggler import Straggler, straggler
+from profiler.analysis.trace.windows import of_processes
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import Decision
 from profiler.rules.trace import device_tables, memory_tables, numbers, sentences, tables
@@ -77,7 +78,7 @@ class TraceDiagnosis:
             "ruled_out": [{"rule": rule.title, "text": out.ruled_out}
                           for rule, out in self._outcomes if out.ruled_out],
             "lacks": [{"rule": rule.title, "text": out.lacks} for rule, out in self._outcomes if out.lacks],
-            **self._tables(), "traces": [numbers.trace(f) for f in self.every],
+            **self._tables(), "traces": [numbers.trace(part) for f in self.every for part in f.parts or (f,)],
             "notes": list(sentences.notes(facts, self.every, self.straggler)),
         }
 
@@ -96,14 +97,19 @@ class TraceDiagnosis:
 
 
 def diagnose(traces: Sequence[Trace], source: str, what_if: bool = True,
-             scale_to_ns: Mapping[int, int] | None = None) -> TraceDiagnosis:
+             scale_to_ns: Mapping[int, int] | None = None,
+             processes: Sequence[Hashable] | None = None) -> TraceDiagnosis:
     """Of at least one trace. With several the verdict is of the process whose own bottleneck costs most.
 
-    `scale_to_ns`: step time measured without the profiler, by number of the trace.
+    `scale_to_ns`: step time measured without the profiler, by number of the trace. `processes`: of
+    each trace the process where a recording tells, else None; its profiler windows are pooled.
     """
     known = scale_to_ns or {}
-    every = tuple(TraceFacts(trace, what_if, known.get(k)) for k, trace in enumerate(traces))
-    return TraceDiagnosis(source, every, max(every, key=_weight))
+    every = []
+    for group in of_processes(traces, processes):
+        scale = next((known[k] for k in group if k in known), None)
+        every.append(TraceFacts.of([traces[k] for k in group], what_if, scale))
+    return TraceDiagnosis(source, tuple(every), max(every, key=_weight))
 
 
 def _weight(facts: TraceFacts) -> tuple[bool, float, float]:

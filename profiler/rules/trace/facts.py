@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,7 @@ from profiler.analysis.trace.work import Counted, counted
 from profiler.replay import Replay, Scenario, predict
 from profiler.rules.decision import Decision
 from profiler.rules.trace.verdict import Shares, decide
+from profiler.trace.merge import merged
 from profiler.trace.model import NONE, Flags, Ints, Trace
 
 NOT_ASKED = "no prediction was asked for"
@@ -40,14 +41,42 @@ class TraceFacts:
     """One process's trace and the answers. Times in ns.
 
     `what_if`: replay the steps. `scale_to_ns`: step time measured without the profiler,
-    which host costs are scaled to; None for a bare trace.
+    which host costs are scaled to; None for a bare trace. `parts`: the profiler windows that
+    the trace was put together from; none for a single one. `left_out`: windows of the process
+    that it does not hold, for they have no steps of the same kind.
     """
 
-    def __init__(self, trace: Trace, what_if: bool = True, scale_to_ns: int | None = None) -> None:
+    def __init__(self, trace: Trace, what_if: bool = True, scale_to_ns: int | None = None,
+                 parts: Sequence[TraceFacts] = (), left_out: int = 0) -> None:
         self.trace = trace
+        self.parts = tuple(parts)
+        self.left_out = left_out
         self.what_if = what_if
         self.scale_to_ns = scale_to_ns
         self._operators: dict[tuple[str, ...], tuple[Operator, ...]] = {}
+
+    @classmethod
+    def of(cls, windows: Sequence[Trace], what_if: bool = True,
+           scale_to_ns: int | None = None) -> TraceFacts:
+        """Of at least one profiler window of a process. Those with steps by the same rule are pooled."""
+        every = [cls(window, what_if, scale_to_ns) for window in windows]
+        best = max(every, key=lambda facts: facts.usable)
+        alike = [facts for facts in every if facts.found.per_step and facts.found.rule == best.found.rule]
+        if len(alike) < 2:
+            best.left_out = len(every) - 1
+            return best
+        return cls(merged([facts.trace for facts in alike]), what_if, scale_to_ns, alike,
+                   len(every) - len(alike))
+
+    @property
+    def usable(self) -> tuple[bool, int]:
+        """What makes a window worth more than another: that something can be claimed, and counted steps."""
+        return not self.lacks and self.steps.per_step, int(self.steps.counted.sum())
+
+    @cached_property
+    def single(self) -> TraceFacts:
+        """The window with most counted steps: what follows one step after the other is of it alone."""
+        return max(self.parts, key=lambda facts: facts.usable, default=self)
 
     @cached_property
     def joined(self) -> Joined:
@@ -97,6 +126,8 @@ class TraceFacts:
 
     @cached_property
     def replay(self) -> Replay:
+        if self.single is not self:
+            return self.single.replay
         if not self.what_if:
             return Replay.none(NOT_ASKED)
         if self.lacks:
@@ -220,6 +251,8 @@ class TraceFacts:
     @cached_property
     def critical_path(self) -> CriticalPath | None:
         """None where there is no accelerator, nothing can be claimed, or no replay was asked for."""
+        if self.single is not self:
+            return self.single.critical_path
         if self.lacks or not self.on_device or not self.what_if:
             return None
         return critical_path(self.joined, self.steps, self.steady, self.labels)

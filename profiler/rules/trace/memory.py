@@ -15,6 +15,7 @@ GROWTH = 1 << 20  # bytes a step; less comes and goes with workspaces
 
 def check(facts: TraceFacts) -> Outcome:
     """Lacks allocator events (profile_memory) of three steps; ruled out when memory does not grow."""
+    facts = facts.single
     lines = [line for line in facts.timelines if line.device_type != CPU]
     if not lines:
         return Outcome(lacks=facts.lacks or "the trace has no allocator events (profile_memory=True)")

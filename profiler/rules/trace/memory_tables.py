@@ -20,7 +20,8 @@ def memory(facts: TraceFacts) -> dict[str, Any] | None:
     calls = facts.allocator_calls
     if not facts.timelines and not calls.calls:
         return None
-    return {"devices": [_device(facts, line) for line in facts.timelines],
+    one = facts.single
+    return {"devices": [_device(one, line) for line in one.timelines],
             "by_operator": cut((figures(u) for u in usage(facts.joined, facts.owners)), "allocated"),
             "allocator_calls": [figures(c) for c in calls.calls],
             "retries": calls.retries, "retries_in_steps": calls.retries_in_steps}

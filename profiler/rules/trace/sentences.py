@@ -40,6 +40,7 @@ def notes(facts: TraceFacts, every: Sequence[TraceFacts], who: Straggler | None 
     found = list(_ranks(facts, every))
     if who is not None and who.name is not None:
         found.append(who.reason)
+    found += _windows(facts)
     found += facts.trace.notes
     found += facts.steps.notes
     if not facts.lacks:
@@ -62,6 +63,22 @@ def _ranks(facts: TraceFacts, every: Sequence[TraceFacts]) -> list[str]:
     who = f"rank {facts.trace.rank}" if facts.trace.rank is not None else facts.trace.source
     return [f"Of {plural(len(every), 'process')} {who} is shown, whose own bottleneck costs most".replace(
         "processs", "processes")]
+
+
+def _windows(facts: TraceFacts) -> list[str]:
+    """What is of which of several profiler windows of the process."""
+    found = []
+    if facts.parts:
+        count = [int(part.steady.counted.sum()) for part in facts.parts]
+        at = facts.parts.index(facts.single)
+        said = "predictions, critical path, queue" if facts.what_if else "queue"
+        found.append(f"{len(count)} profiler windows of the process are put together "
+                     f"({', '.join(map(str, count))} counted steps); {said} and memory over time are of "
+                     f"window {at + 1}, {facts.single.trace.source}")
+    if facts.left_out:
+        found.append(f"{plural(facts.left_out, 'further profiler window')} of the process without such steps "
+                     f"{'is' if facts.left_out == 1 else 'are'} left out")
+    return found
 
 
 def _figures(facts: TraceFacts) -> list[str]:

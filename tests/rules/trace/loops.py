@@ -8,11 +8,12 @@ US = 1_000
 
 
 def loop(steps: int = 6, *, wait_us: int = 0, kernels: int = 20, kernel_us: int = 20, first_us: int = 0,
-         rank: int | None = None, missing: int = 0, workers: bool = False, name: str = "relu") -> Timeline:
+         rank: int | None = None, missing: int = 0, workers: bool = False, name: str = "relu",
+         number: int = 10) -> Timeline:
     """Equal steps: a fetch that takes `wait_us`, launches of 14 us, a synchronisation with the device.
 
     `first_us`: what the first kernel of a step lasts, where it differs, so that the next ones queue.
-    The last `missing` kernels of every step are not in the trace.
+    The last `missing` kernels of every step are not in the trace. `number`: of the first step.
     """
     line = Timeline(rank=rank, world_size=None if rank is None else 2,
                     deviceProperties=[{"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 80 << 30}])
@@ -36,7 +37,15 @@ def loop(steps: int = 6, *, wait_us: int = 0, kernels: int = 20, kernel_us: int 
         correlation += 1
         line.call("cudaStreamSynchronize", at, max(at, free) + 4 * US, correlation)
         at = max(at, free) + 6 * US
-        line.step(10 + k, begin, at)
+        line.step(number + k, begin, at)
+    return line
+
+
+def later(line: Timeline, ns: int) -> Timeline:
+    """The same, so much later."""
+    for event in line.events:
+        event["t0"] += ns
+        event["t1"] = None if event["t1"] is None else event["t1"] + ns
     return line
 
 
