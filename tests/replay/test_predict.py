@@ -121,7 +121,7 @@ def test_the_interval_holds_the_prediction() -> None:
 
 
 def two_streams(records: bool, sync_rows: bool) -> Timeline:
-    """Compute on stream 7, reduced on stream 20, used on stream 7: each waits for the other. 1.5 ms a step."""
+    """Compute on stream 7, reduced on stream 20, used on stream 7, each after the other; 1.5 ms a step."""
     line = Timeline()
     for k in range(6):
         t, c = k * 1_500 * US, 10 * k
@@ -186,7 +186,7 @@ def test_a_kernel_that_lost_its_launch_moves_with_its_neighbours() -> None:
 
 
 def test_work_of_before_the_trace_fills_the_queue() -> None:
-    """Thirty kernels of 1 ms were queued; ten launches a step run behind them. A step takes the device 10 ms."""
+    """Thirty kernels of 1 ms were queued; ten launches a step run behind them, 10 ms each."""
     line = Timeline()
     for n in range(30):
         line.kernel("old", n * 1_000 * US, (n + 1) * 1_000 * US, 5_000 + n)
