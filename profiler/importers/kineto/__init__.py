@@ -13,7 +13,7 @@ from profiler.errors import Cancelled, TraceError
 from profiler.importers.kineto import reader, split
 from profiler.importers.kineto.assemble import assemble
 from profiler.importers.kineto.columns import Columns
-from profiler.importers.kineto.files import Document, Source, documents
+from profiler.importers.kineto.files import Document, Source, documents, size
 from profiler.importers.kineto.reader import EXPECTED, Reader
 from profiler.importers.kineto.tally import Tally
 from profiler.trace.model import Trace
@@ -50,7 +50,7 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
     """
     paths = [paths] if isinstance(paths, Path) else list(paths)
     sources = [Source(path.name) for path in paths]
-    total = sum(path.stat().st_size for path in paths if path.exists())
+    total = sum(size(path) for path in paths)
 
     def watch() -> None:
         if cancel is not None and cancel():
@@ -71,6 +71,9 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
                             failed.append(error)
             except TraceError as error:
                 failed.append(error)
+            except OSError as error:
+                what = f"{path} cannot be read to its end: {error.strerror}"
+                failed.append(TraceError(what, "Copy it again."))
     if not traces:
         raise failed[0] if failed else TraceError("No trace is given", EXPECTED)
     traces.sort(key=lambda t: (t.rank is None, t.rank or 0, t.source))

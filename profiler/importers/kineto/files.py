@@ -53,12 +53,21 @@ class Document:
 def documents(path: Path, source: Source) -> Generator[Document, None, None]:
     """Every text in a file: one, or those of a tar. To be closed; TraceError where it cannot be opened."""
     try:
-        source.size = path.stat().st_size
+        source.size = size(path)
         file = path.open("rb", buffering=0)
-    except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror}", "Check the path.") from error
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise TraceError(f"{path} cannot be read: {why}", "Check the path.") from error
     with file, closing(_ahead(_read(file, source))) as blocks:  # the thread ends before the file is closed
         yield from _unwrap(path.name, blocks, source, LAYERS)
+
+
+def size(path: Path) -> int:
+    """Bytes of a file, 0 where that cannot be told."""
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
 
 
 def _read(file: io.FileIO, source: Source) -> Blocks:

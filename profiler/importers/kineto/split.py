@@ -76,7 +76,7 @@ def read(path: Path, source: Source, watch: Callable[[], None]) -> tuple[Columns
         for child in children:
             packed, tail = child.result()
             _append(columns, packed)
-    except (Odd, OSError, TraceError, *decode.Failure):
+    except (Odd, OSError, ValueError, TraceError, *decode.Failure):
         source.read = 0
         return None
     finally:

@@ -149,8 +149,24 @@ def test_what_is_no_trace_does_not_look_like_one(tmp_path: Path, data: bytes) ->
     assert not kineto.sniff(write(tmp_path, "a.json", data))
 
 
+def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, bad = write(tmp_path, "a.json", content(0)), write(tmp_path, "b.json", content(1))
+    read = files._read
+
+    def failing(file: io.FileIO, source: files.Source) -> files.Blocks:
+        if source.name == "b.json":
+            raise OSError(5, "Input/output error")
+        yield from read(file, source)
+
+    monkeypatch.setattr(files, "_read", failing)
+    with pytest.raises(TraceError, match="Input/output error"):
+        kineto.load(bad)
+    [trace] = kineto.load([good, bad])
+    assert "Input/output error" in trace.notes[0] and not kineto.sniff(bad)
+
+
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
-    for path in (tmp_path / "missing.json", tmp_path):
+    for path in (tmp_path / "missing.json", tmp_path, Path("a\0b"), Path("x" * 5000)):
         assert not kineto.sniff(path)
         with pytest.raises(TraceError, match="cannot be read"):
             kineto.load(path)
