@@ -155,11 +155,13 @@ class Labels:
     def _chain(self, thread: int) -> Track:
         """What the threads do that hand work to each other; `thread` is one of them and comes first.
 
-        An autograd thread that waits shows what the loop's thread does, and the loop's, while it
-        waits for backward, what the autograd thread does.
+        An autograd thread that waits shows what the loop's thread does, and where that waits for
+        backward, what the autograd thread of another device does, whose gradients it waits for.
+        The loop's, while it waits for backward, shows what the autograd threads do.
         """
         own = self.thread(thread)
-        partners = self.autograd_threads if thread == self.loop else [self.loop]
+        turns = [self.loop, *self.autograd_threads]
+        partners = [one for one in turns if one != thread] if thread in turns else [self.loop]
         layers: list[tuple[Ints, Ints | int]] = []
         for one in [own, *(self.thread(p) for p in partners if p != NONE)]:
             times = np.stack((one.edge[:-1], one.edge[1:]), axis=1)

@@ -150,6 +150,12 @@ class TestHandOver:
                 *launched(55, 60, 60, 100, thread=1)]
         assert ns(*rows) == {"host": 60, "compute": 40}
 
+    def test_the_thread_of_another_device_hands_its_gradients_over(self) -> None:
+        """Layers on two devices, with a thread of backward for each: the first allocates meanwhile."""
+        rows = [op(NODE, 5, 60, 1), call("cudaMalloc", 10, 40, thread=1), op(NODE, 60, 90, 2),
+                *launched(70, 80, 80, 100, thread=2)]
+        assert ns(*rows) == {"host": 50, "allocator": 30, "compute": 20}
+
     def test_the_loops_thread_waits_for_backward(self) -> None:
         """Its next launch comes after backward: what the autograd thread does until then is the reason."""
         rows = [op(NODE, 5, 60, 1), call("cudaMalloc", 10, 40, thread=1), *launched(70, 80, 80, 100)]
