@@ -38,7 +38,7 @@ def no_transfer(m: Model, w: Work, c: Columns) -> Columns:
 
 
 def no_sync(m: Model, w: Work, c: Columns) -> Columns:
-    waits = np.isin(c.kind, HOST_WAITS) & ~(w.batch_calls | w.named_events)[c.event]
+    waits = np.isin(c.kind, HOST_WAITS) & ~(w.batch_calls | w.saving)[c.event]
     return _host(c, waits, keep_cost=True)
 
 

@@ -12,7 +12,7 @@ from profiler.analysis.trace.labels import Labels
 from profiler.replay.build import Model
 from profiler.replay.run import Op
 from profiler.trace.model import NONE, Flags, Ints, Kind
-from profiler.trace.names import Call, Copy
+from profiler.trace.names import Call, Copy, is_saving
 
 H2D = (int(Copy.H2D), int(Copy.H2D_PAGEABLE), int(Copy.H2D_PINNED))
 D2H = (int(Copy.D2H), int(Copy.D2H_PAGEABLE), int(Copy.D2H_PINNED))
@@ -31,7 +31,7 @@ class Work:
     copying: Ints         # operators of copies between host and device that do nothing else
     batch: Ints           # those of the batch's copies
     batch_calls: Flags    # events that are copies of the batch, or wait for one
-    named_events: Flags   # events in named work
+    saving: Flags         # events inside an annotation that saves a checkpoint
 
     def launch_work(self) -> Ints:
         """What `no_launch_overhead` removes."""
@@ -65,16 +65,17 @@ def find(m: Model) -> Work:
     kind = np.append(m.j.copy, 0)[ev.device]  # the last answers for NONE
     copies = np.flatnonzero(ev.submits & ~ev.beside & (ev.host >= 0) & np.isin(kind, (*H2D, *D2H)))
     start, end = copy_operators(m.j, ev.host[copies])
-    inside = intervals.covered(named, ev.start, np.maximum(ev.end, ev.start + 1)) > 0
-    batch = np.isin(kind[copies], H2D) & ~inside[copies]
-    sets = intervals.union(start[batch], end[batch])
     t0 = ev.start
     t1 = np.maximum(ev.end, ev.start + 1)
+    batch = np.isin(kind[copies], H2D) & ~(intervals.covered(named, t0, t1) > 0)[copies]
+    sets = intervals.union(start[batch], end[batch])
     of_batch = (intervals.covered(sets, t0, t1) == t1 - t0) & (ev.host >= 0) & ~ev.beside
     of_batch |= ev.submits & (ev.beside | (ev.host < 0)) & np.isin(kind, H2D)  # by another thread, or before
+    saves = rows & m.j.host_names(is_saving).astype(bool)
+    saving = intervals.covered(intervals.union(host.start[saves], host.end[saves]), t0, t1) > 0
     ops = ((host.kind == Kind.OPERATOR) | m.j.is_call) & chain
     return Work(launching, first, steps, fetching, named, intervals.union(host.start[ops], host.end[ops]),
-                intervals.union(start, end), sets, of_batch, inside)
+                intervals.union(start, end), sets, of_batch, saving)
 
 
 def _launching(m: Model) -> tuple[Ints, Ints]:

@@ -72,6 +72,7 @@ FRAMEWORK = re.compile(r"^\W*(DistributedDataParallel|DDP\b|FSDP|FullyShardedDat
                        r"Pregraph|Iteration\b|PyTorch Profiler|Activity Buffer)", re.I)
 NAMED_WORK = re.compile(r"(?<![a-z])(checkpoint\w*|sav(e|es|ed|er|ing)|log(s|ged|ger|gers|ging)?|"
                         r"eval(s|uat\w*)?|valid(s|at\w*)?|gc|garbage)(?![a-z])", re.I)
+SAVING = re.compile(r"(?<![a-z])(checkpoint\w*|sav(e|es|ed|er|ing))(?![a-z])", re.I)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -116,6 +117,11 @@ def is_framework(name: str) -> bool:
 def is_named_work(name: str) -> bool:
     """An annotation that speaks of checkpoints, saving, logging, evaluation or garbage collection."""
     return not is_framework(name) and bool(NAMED_WORK.search(_CAMEL.sub("_", name)))
+
+
+def is_saving(name: str) -> bool:
+    """An annotation that speaks of checkpoints or saving."""
+    return not is_framework(name) and bool(SAVING.search(_CAMEL.sub("_", name)))
 
 
 def copy(name: str) -> Copy:

@@ -227,3 +227,30 @@ def test_only_allocator_calls_that_are_seen_to_wait_do(name: str, alike: bool, d
     assert (gain > 1.2) == drains
     if not drains:
         assert gain == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(("name", "blocks"), [
+    (None, False), ("get_loss", False), ("log metrics", False), ("evaluate", False), ("save_checkpoint", True)])
+def test_only_what_a_checkpoint_reads_still_blocks(name: str | None, blocks: bool) -> None:
+    """A scalar is read each step before 200 us of Python; under another annotation it would return at once."""
+    line, at, free, number = Timeline(), 0, 0, 0
+    for k in range(8):
+        begin = at
+        for _ in range(20):
+            number += 1
+            line.call("cudaLaunchKernel", at + 2 * US, at + 10 * US, number)
+            start = max(at + 12 * US, free)
+            free = start + 40 * US
+            line.kernel("relu", start, free, number)
+            at += 14 * US
+        number += 2
+        line.call("cudaMemcpyAsync", at + 2 * US, at + 9 * US, number - 1)
+        line.memcpy("Memcpy DtoH (Device -> Pinned)", free + US, free + 3 * US, number - 1)
+        free += 3 * US
+        line.call("cudaStreamSynchronize", at + 10 * US, free + 6 * US, number)
+        if name:
+            line.annotation(name, at, free + 30 * US)
+        at = free + 230 * US
+        line.step(k, begin, at)
+    gain = replay(line).speedups()["no_sync"]
+    assert gain == pytest.approx(1) if blocks else gain > 1.2
