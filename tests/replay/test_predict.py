@@ -230,9 +230,10 @@ def test_only_allocator_calls_that_are_seen_to_wait_do(name: str, alike: bool, d
 
 
 @pytest.mark.parametrize(("name", "blocks"), [
-    (None, False), ("get_loss", False), ("log metrics", False), ("evaluate", False), ("save_checkpoint", True)])
+    (None, False), ("get_loss", False), ("log metrics", False), ("evaluate", False),
+    ("save_checkpoint", True)])
 def test_only_what_a_checkpoint_reads_still_blocks(name: str | None, blocks: bool) -> None:
-    """A scalar is read each step before 200 us of Python; under another annotation it would return at once."""
+    """A scalar is read each step before 200 us of Python; under other annotations it returns at once."""
     line, at, free, number = Timeline(), 0, 0, 0
     for k in range(8):
         begin = at
