@@ -78,7 +78,8 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
         processes = [item.process for item, _ in found]
         measured = {process: _step_ns(run, process) for process in dict.fromkeys(processes)}
         known = {k: ns for k, process in enumerate(processes) if (ns := measured[process]) is not None}
-        diagnosis = diagnose([trace for _, trace in found], str(path), what_if, known, processes)
+        diagnosis = diagnose([trace for _, trace in found], str(path), what_if, known, processes,
+                             _printed(run))
         told = stored.result(diagnosis.to_json(), stored.attachments(run))
         done = run.state != "recording"
     if what_if and done:
@@ -124,6 +125,11 @@ def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
     if failed is not None and not found:
         raise failed
     return found
+
+
+def _printed(run: Run) -> str:
+    """What the command printed, where its output was recorded."""
+    return b"".join(data for _, _, data in run.output()).decode("utf-8", "replace")
 
 
 def _step_ns(run: Run, process: int | None) -> int | None:

@@ -10,6 +10,7 @@ from profiler.cli import main
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
 from tests.rules.trace.loops import later, loop, step_ms
+from tests.rules.trace.test_cupti import KINETO
 from tests.runs import CPU_STAGES_MS, STAGE_MS, make_run
 
 LAG = {"data": 0.0, "h2d": 0.0, "forward": 0.0, "backward": 0.0, "optimizer": 0.0}
@@ -22,9 +23,11 @@ def told(capsys, *argv):
     return json.loads(out)
 
 
-def with_trace(path, *timelines, valid=True, **planned):
-    """A recording that holds these trace windows."""
+def with_trace(path, *timelines, valid=True, printed="", **planned):
+    """A recording that holds these trace windows, of a command that printed something."""
     def attach(writer, start):
+        for k in range(0, len(printed), 50):
+            writer.output(start + k, printed[k:k + 50].encode())
         for k, line in enumerate(timelines):
             data = line.bytes() if valid else b"{"
             writer.attach(start + k, "kineto", f"{k}.trace.json", data, process=1,
@@ -73,6 +76,19 @@ def test_one_cause_is_one_finding_with_the_evidence_of_both(tmp_path, capsys):
     [finding] = [f for f in found["findings"] if f["rule"] == "input_bound"]
     assert {"probe", "trace"} <= {e["source"] for e in finding["evidence"]}
     assert finding["remedy"]["setting"] == "num_workers" and not finding["prediction"]["at_most"]
+
+
+@pytest.mark.parametrize(("missing", "told_of"), [(20, True), (0, False)])
+def test_what_the_command_printed_names_why_nothing_was_captured(tmp_path, capsys, missing, told_of):
+    printed = KINETO.format("MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)")
+    path = with_trace(tmp_path / "a.stepscope", loop(missing=missing), printed=printed, **GPU)
+    found = told(capsys, path)
+    said = [note for note in found["notes"] if "another profiler uses CUPTI" in note]
+    assert bool(said) is told_of
+    if told_of:
+        assert said[0].startswith("Trace: GPU activity not captured: another profiler uses CUPTI")
+        assert said[0].endswith("120 launches and no activity of a device")
+        assert found["partition_ms"] is None and found["verdict"] == "input_bound"  # that of the stages
 
 
 def test_the_analysis_is_kept_and_used_again(tmp_path, capsys):

@@ -98,17 +98,18 @@ class TraceDiagnosis:
 
 def diagnose(traces: Sequence[Trace], source: str, what_if: bool = True,
              scale_to_ns: Mapping[int, int] | None = None,
-             processes: Sequence[Hashable] | None = None) -> TraceDiagnosis:
+             processes: Sequence[Hashable] | None = None, printed: str = "") -> TraceDiagnosis:
     """Of at least one trace. With several the verdict is of the process whose own bottleneck costs most.
 
     `scale_to_ns`: step time measured without the profiler, by number of the trace. `processes`: of
     each trace the process where a recording tells, else None; its profiler windows are pooled.
+    `printed`: what the command printed, where that was recorded.
     """
     known = scale_to_ns or {}
     every = []
     for group in of_processes(traces, processes):
         scale = next((known[k] for k in group if k in known), None)
-        every.append(TraceFacts.of([traces[k] for k in group], what_if, scale))
+        every.append(TraceFacts.of([traces[k] for k in group], what_if, scale, printed))
     return TraceDiagnosis(source, tuple(every), max(every, key=_weight))
 
 

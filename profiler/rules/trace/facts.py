@@ -30,6 +30,7 @@ from profiler.analysis.trace.steps import Steps
 from profiler.analysis.trace.work import Counted, counted
 from profiler.replay import Replay, Scenario, predict
 from profiler.rules.decision import Decision
+from profiler.rules.trace.cupti import cause
 from profiler.rules.trace.verdict import Shares, decide
 from profiler.trace.merge import merged
 from profiler.trace.model import NONE, Flags, Ints, Trace
@@ -43,30 +44,31 @@ class TraceFacts:
     `what_if`: replay the steps. `scale_to_ns`: step time measured without the profiler,
     which host costs are scaled to; None for a bare trace. `parts`: the profiler windows that
     the trace was put together from; none for a single one. `left_out`: windows of the process
-    that it does not hold, for they have no steps of the same kind.
+    that it does not hold, for they have no steps of the same kind. `printed`: output of the command.
     """
 
     def __init__(self, trace: Trace, what_if: bool = True, scale_to_ns: int | None = None,
-                 parts: Sequence[TraceFacts] = (), left_out: int = 0) -> None:
+                 parts: Sequence[TraceFacts] = (), left_out: int = 0, printed: str = "") -> None:
         self.trace = trace
         self.parts = tuple(parts)
         self.left_out = left_out
+        self.printed = printed
         self.what_if = what_if
         self.scale_to_ns = scale_to_ns
         self._operators: dict[tuple[str, ...], tuple[Operator, ...]] = {}
 
     @classmethod
-    def of(cls, windows: Sequence[Trace], what_if: bool = True,
-           scale_to_ns: int | None = None) -> TraceFacts:
+    def of(cls, windows: Sequence[Trace], what_if: bool = True, scale_to_ns: int | None = None,
+           printed: str = "") -> TraceFacts:
         """Of at least one profiler window of a process. Those with steps by the same rule are pooled."""
-        every = [cls(window, what_if, scale_to_ns) for window in windows]
+        every = [cls(window, what_if, scale_to_ns, printed=printed) for window in windows]
         best = max(every, key=lambda facts: facts.usable)
         alike = [facts for facts in every if facts.found.per_step and facts.found.rule == best.found.rule]
         if len(alike) < 2:
             best.left_out = len(every) - 1
             return best
         return cls(merged([facts.trace for facts in alike]), what_if, scale_to_ns, alike,
-                   len(every) - len(alike))
+                   len(every) - len(alike), printed)
 
     @property
     def usable(self) -> tuple[bool, int]:
@@ -89,7 +91,10 @@ class TraceFacts:
 
     @cached_property
     def complete(self) -> Completeness:
-        return completeness.check(self.joined, self.found)
+        found = completeness.check(self.joined, self.found)
+        why = cause(self.printed) if found.notes and not len(self.trace.device) else ""
+        launches = f"{int(found.launches.sum())} launches and no activity of a device"
+        return replace(found, notes=(f"GPU activity not captured: {why}; {launches}",)) if why else found
 
     @cached_property
     def steps(self) -> Steps:
