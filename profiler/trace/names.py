@@ -57,9 +57,17 @@ _CALLS = (
                 r"MemHostRegister|MemHostUnregister|MemPool)", re.I), Call.ALLOCATOR),
     (re.compile(r"^(cuda|cu|hip)\w*(Memcpy|Copy(Peer|HtoD|DtoH|DtoD))", re.I), Call.MEMCPY),
     (re.compile(r"^(cuda|cu|hip)\w*Mem(set|SetD)", re.I), Call.MEMSET),
+    # Intel's Unified Runtime and Level Zero
+    (re.compile(r"^ur\w*KernelLaunch|^zeCommandListAppendLaunch\w*Kernel"), Call.LAUNCH),
+    (re.compile(r"^ur(EventWait$|QueueFinish)|^ze(Command(Queue|List)\w*|EventHost|FenceHost)Synchronize"),
+     Call.SYNC),
+    (re.compile(r"^urUSM(\w*Alloc|Free)|^ze(Virtual)?Mem(Alloc|Free)"), Call.ALLOCATOR),
+    (re.compile(r"^urEnqueue(USMMemcpy|MemBuffer(Copy|Read|Write))|^zeCommandListAppendMemoryCopy"),
+     Call.MEMCPY),
+    (re.compile(r"^urEnqueue(USM|MemBuffer)Fill|^zeCommandListAppendMemoryFill"), Call.MEMSET),
 )
-_COMMUNICATION = re.compile(r"nccl|rccl|nvshmem|mscclpp?\b|oneccl|\bcross_device_reduce|allreduce_|"
-                            r"all_gather_into|(one|two)_shot_all_?reduce|multimem_", re.I)
+_COMMUNICATION = re.compile(r"[nrh]ccl|nvshmem|msccl|oneccl|\bcross_device_reduce|allreduce_|"
+                            r"all_gather_into|(one|two)_?shot_?all_?reduce|multimem_|\bdeep_?ep\b", re.I)
 LOADER = re.compile(r"enumerate\(DataLoader\)|DataLoaderIter\.__next__", re.I)
 STEP = re.compile(r"^ProfilerStep\s*#\s*(\d{1,18})$")
 OPTIMIZER = re.compile(r"^Optimizer\.step\b")
@@ -69,10 +77,12 @@ AUTOGRAD = re.compile(r"Backward\d*$|^(torch::autograd::)?AccumulateGrad$|^autog
 FRAMEWORK = re.compile(r"^\W*(DistributedDataParallel|DDP\b|FSDP|FullyShardedDataParallel|DeepSpeed|nccl|"
                        r"gloo|c10d|Optimizer\b|ProfilerStep|forward|backward|autograd|enumerate\(DataLoader|"
                        r"Torch-Compiled|TorchDynamo|CompiledFx|Call CompiledFx|CompiledFunction|Inductor|AOT|"
-                       r"Pregraph|Iteration\b|PyTorch Profiler|Activity Buffer)", re.I)
-NAMED_WORK = re.compile(r"(?<![a-z])(checkpoint\w*|sav(e|es|ed|er|ing)|log(s|ged|ger|gers|ging)?|"
+                       r"Pregraph|Iteration\b|PyTorch Profiler|Activity Buffer|"
+                       r"[a-z]?ccl:|ucc:|mpi:|.*\(dynamo_timed\))", re.I)
+_SAVES = r"checkpoint|sav(e|es|ed|er|ing)(?![a-z])"
+NAMED_WORK = re.compile(_SAVES + r"|(?<![a-z])(log(s|ged|ger|gers|ging)?|"
                         r"eval(s|uat\w*)?|valid(s|at\w*)?|gc|garbage)(?![a-z])", re.I)
-SAVING = re.compile(r"(?<![a-z])(checkpoint\w*|sav(e|es|ed|er|ing))(?![a-z])", re.I)
+SAVING = re.compile(_SAVES, re.I)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
