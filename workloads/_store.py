@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from typing import Any
 from workloads._common import WorkloadError
 
 STALE_SECONDS = 600  # an unfinished folder that nobody wrote to for so long belongs to nobody
+_UNFINISHED = re.compile(r"\.\w+-[0-9a-f]{12}\.\w{8}")  # the folder that `_make` fills
 
 
 def cache_dir() -> Path:
@@ -38,7 +40,7 @@ def made_once(kind: str, recipe: Mapping[str, Any], size: int, make: Callable[[P
         return final
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(final)
+        _remove_stale(final.parent)
         free = shutil.disk_usage(final.parent).free
         if free < size:
             raise WorkloadError(f"{final.parent} has {free / 1e6:.0f} MB free of {size / 1e6:.0f} MB needed",
@@ -66,11 +68,23 @@ def _make(final: Path, recipe: Mapping[str, Any], make: Callable[[Path], None]) 
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _remove_stale(final: Path) -> None:
-    """Remove what a killed process left of the same folder."""
-    for left in final.parent.glob(f".{final.name}.*"):
-        if time.time() - left.stat().st_mtime > STALE_SECONDS:
+def _remove_stale(folder: Path) -> None:
+    """Remove what killed processes left unfinished in the cache, whatever they were making."""
+    for left in folder.glob(".*"):
+        if _UNFINISHED.fullmatch(left.name) and not _written_lately(left):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _written_lately(folder: Path) -> bool:
+    """Whether something in `folder`, however deep, was written within STALE_SECONDS."""
+    since = time.time() - STALE_SECONDS
+    for path in (folder, *folder.rglob("*")):
+        try:
+            if path.stat().st_mtime > since:
+                return True
+        except FileNotFoundError:  # its maker has just finished and renamed it
+            return True
+    return False
 
 
 def files_below(path: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:

@@ -73,6 +73,18 @@ def test_a_kill_leaves_nothing_that_counts(cache: Path, monkeypatch: pytest.Monk
     assert not list(cache.glob(".things-*"))
 
 
+def test_only_what_nobody_works_on_is_removed(cache: Path) -> None:
+    busy, left = cache / ".things-0123456789ab.abcd_123", cache / ".other-ba9876543210.efgh4567"
+    for folder in (busy, left, cache / ".somebody-else.s"):
+        (folder / "deep").mkdir(parents=True)
+        (folder / "deep" / "a").write_text("a")
+    for path in cache.rglob("*"):
+        if path != busy / "deep" / "a":  # the files of a making may all go to one folder deep inside
+            os.utime(path, (1, 1))
+    made_once("things", RECIPE, 5, lambda folder: None)
+    assert busy.is_dir() and not left.exists() and (cache / ".somebody-else.s").is_dir()
+
+
 def test_two_that_make_the_same_agree(cache: Path) -> None:
     def make(folder: Path) -> None:
         (folder / "a").write_text("slow")
