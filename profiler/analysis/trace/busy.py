@@ -34,7 +34,7 @@ def busy(j: Joined, device: int) -> Busy:
     def where(rows: Flags) -> Ints:
         return intervals.union(table.start[rows], table.end[rows])
 
-    compute = where(own & j.compute)
+    compute = j.computing(device)
     communication = where(own & j.communication)
     done = intervals.either(compute, communication)
     transfers = {}

@@ -58,7 +58,7 @@ def communication(j: Joined, windows: Ints | None = None, runs: Executions | Non
     """
     runs = executions(j) if runs is None else runs
     keep = np.ones(len(runs), np.bool_) if windows is None else within(windows, runs.launched)
-    compute = {device: computing(j, device) for device in np.unique(runs.device).tolist()}
+    compute = {device: j.computing(device) for device in np.unique(runs.device).tolist()}
     hidden = np.zeros(len(runs), np.int64)
     for device, busy in compute.items():
         rows = runs.device == device
@@ -106,13 +106,6 @@ def shared(ranks: Ranks) -> tuple[Shared, ...]:
                             bytes_ if bytes_ > 0 else None, transfer, float(waits[own].mean()), algorithm,
                             None if algorithm is None or factor is None else algorithm * factor))
     return tuple(sorted(found, key=lambda row: -row.wait_ns * row.count))
-
-
-def computing(j: Joined, device: int) -> Ints:
-    """The set of instants at which a device computes."""
-    table = j.trace.device
-    rows = j.compute & (table.device == device)
-    return intervals.union(table.start[rows], table.end[rows])
 
 
 def within(windows: Ints, time: Ints) -> Flags:

@@ -77,8 +77,6 @@ def _under_compute(j: Joined, rows: Ints) -> Ints:
     """How long compute ran beside each of these device rows, ns: int64[len(rows)]."""
     device, result = j.trace.device, np.zeros(len(rows), np.int64)
     for one in np.unique(device.device[rows]).tolist():
-        busy = j.compute & (device.device == one)
         own = device.device[rows] == one
-        result[own] = intervals.covered(intervals.union(device.start[busy], device.end[busy]),
-                                        device.start[rows[own]], device.end[rows[own]])
+        result[own] = intervals.covered(j.computing(one), device.start[rows[own]], device.end[rows[own]])
     return result

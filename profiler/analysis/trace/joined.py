@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from profiler.analysis.trace import intervals
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind, Trace
 
@@ -20,6 +21,7 @@ class Joined:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self._computing: dict[int, Ints] = {}
 
     def host_names(self, rule: Callable[[str], int], none: int = 0) -> Ints:
         """`rule` of the name of every host row."""
@@ -110,6 +112,14 @@ class Joined:
         """Device rows that compute: neither communication nor copy nor memset."""
         kind = self.trace.device.kind
         return (kind != Kind.MEMCPY) & (kind != Kind.MEMSET) & ~self.communication
+
+    def computing(self, device: int) -> Ints:
+        """The set of instants at which a device computes: int64[n, 2], ns."""
+        if device not in self._computing:
+            table = self.trace.device
+            rows = self.compute & (table.device == device)
+            self._computing[device] = intervals.union(table.start[rows], table.end[rows])
+        return self._computing[device]
 
     @cached_property
     def main_device(self) -> int:

@@ -54,9 +54,11 @@ def _device(j: Joined, one: int, windows: Ints | None) -> DeviceTime:
     here = table.device == one
     kernels = table.kind == Kind.KERNEL
 
+    def inside(times: Ints) -> Ints:
+        return times if windows is None else intervals.intersect(times, windows)
+
     def times(rows: Flags) -> Ints:
-        found = intervals.union(table.start[rows], table.end[rows])
-        return found if windows is None else intervals.intersect(found, windows)
+        return inside(intervals.union(table.start[rows], table.end[rows]))
 
     def long(rows: Flags) -> int:
         return intervals.total(times(rows))
@@ -66,7 +68,7 @@ def _device(j: Joined, one: int, windows: Ints | None) -> DeviceTime:
             return int((table.end[rows] - table.start[rows]).sum())
         return int(intervals.covered(windows, table.start[rows], table.end[rows]).sum())
 
-    compute, communication = times(here & j.compute), times(here & j.communication)
+    compute, communication = inside(j.computing(one)), times(here & j.communication)
     copy = times(here & (table.kind == Kind.MEMCPY))
     streams = []
     for stream in np.unique(table.stream[here]).tolist():
