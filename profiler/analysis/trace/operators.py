@@ -57,7 +57,7 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     first, n = chosen[first], len(first)
     group = np.full(len(trace.host), NONE, np.int32)
     group[chosen] = code
-    outermost = chosen[~inside_own_group(owners.enclosing, group, chosen)]
+    outermost = chosen[~inside_own_group(owners.enclosing, host.thread, group, chosen)]
 
     of_call, took = group[outermost], owners.host_time[outermost]
     calls, total = np.bincount(of_call, minlength=n), summed(of_call, took, n)
