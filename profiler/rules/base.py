@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+WORTH_TRYING = 1.05  # predicted speedup from which a setting ranks before mere advice
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -94,13 +96,14 @@ class Finding:
     def beside(self, traced: Finding) -> Finding:
         """This finding of a recording with what a trace says of the same cause.
 
-        A prediction that can be scored stays; an upper bound gives way to the replay's.
+        A prediction that can be scored stays; an upper bound gives way to the replay's. A recording knows
+        the settings and the cores: where it has advice instead of a remedy, none is tried.
         """
         scored = self.prediction is not None and not self.prediction.at_most
         return replace(
             self, evidence=self.evidence + traced.evidence,
             counter_evidence=self.counter_evidence + traced.counter_evidence,
-            cost_ms=traced.cost_ms, remedy=self.remedy or traced.remedy,
+            cost_ms=traced.cost_ms, remedy=self.remedy or (None if self.advice else traced.remedy),
             prediction=self.prediction if scored else traced.prediction or self.prediction,
             site=self.site or traced.site)
 
@@ -141,7 +144,9 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def order(finding: Finding) -> tuple[float, int, float]:
-    """Sorts findings: by predicted gain, then severity, then cost, the largest first."""
+def order(finding: Finding) -> tuple[bool, float, int, float]:
+    """Sorts findings: those first that one setting may cure, for more than 5 %; then by predicted gain,
+    severity and cost, the largest first. An ideal that nobody reaches is behind what can be tried."""
     gain = finding.prediction.speedup if finding.prediction else 1.0
-    return (-gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)
+    advice = finding.remedy is None or gain <= WORTH_TRYING
+    return (advice, -gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)

@@ -58,10 +58,46 @@ def test_a_planned_cost_is_named_with_and_without_predictions(planned, word):
 def test_a_finding_is_whole():
     found = told(loop(wait_us=400))["findings"][0]
     assert found["rule"] == "input_bound" and found["severity"] == "error"
-    assert found["remedy"] == {"setting": "num_workers", "from": 0, "to": 1}
+    assert found["remedy"] == {"setting": "num_workers", "from": 0, "to": 2}
     assert found["prediction"]["scenario"] == "no_input_wait" and found["prediction"]["at_most"]
     assert found["evidence"][0] == {"text": "Idle while the loop waits for its batch, mean per step",
                                     "value": pytest.approx(0.4, abs=1e-3), "unit": "ms", "source": "trace"}
+
+
+def predicted(wait_us):
+    found = told(loop(wait_us=wait_us))
+    ideal = next(s for s in found["what_if"] if s["scenario"] == "no_input_wait")
+    return found["findings"][0], ideal
+
+
+def test_workers_that_hide_the_loader_gain_what_ready_batches_would():
+    finding, ideal = predicted(400)
+    told_of = finding["prediction"]
+    assert told_of["at_most"] and told_of["speedup"] == ideal["speedup"] and told_of["high"] == ideal["high"]
+    assert told_of["low"] == ideal["low"]  # one worker is enough: cores matter little
+    slow, ideal = predicted(4000)
+    assert slow["remedy"]["to"] > 5
+    assert slow["prediction"]["speedup"] == pytest.approx(ideal["speedup"], rel=0.02)
+    assert 1.0 <= slow["prediction"]["low"] < 0.5 * slow["prediction"]["speedup"]  # where they share a core
+    assert any("neither cores nor storage" in e["text"] for e in slow["counter_evidence"])
+
+
+def test_a_loader_that_no_number_of_workers_hides_gains_less_than_ready_batches_would():
+    finding, ideal = predicted(40_000)
+    assert finding["remedy"]["to"] == 16
+    batch = 1.12 * 40_000 / 16
+    assert finding["prediction"]["speedup"] == pytest.approx(1000 * step_ms(40_000) / batch, rel=0.02)
+    assert finding["prediction"]["speedup"] < 0.5 * ideal["speedup"]
+
+
+@needs_reference
+def test_what_one_setting_cures_comes_before_a_larger_ideal():
+    found = real("v100_resnet50_workers0.json.gz")
+    assert found["verdict"] == "launch_bound"
+    rules = [finding["rule"] for finding in found["findings"]]
+    assert rules[:2] == ["input_bound", "launch_bound"]
+    gains = [finding["prediction"]["speedup"] for finding in found["findings"][:2]]
+    assert gains[0] < gains[1]
 
 
 def test_workers_cannot_be_advised_where_their_number_is_not_known():
