@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 from profiler.cli._common import plain, print_json
-from profiler.doctor import Check, checks
+from profiler.doctor import Check, look
 
 MARKS = {"ok": "ok", "warning": "!", "error": "x", "absent": "-"}
 
@@ -21,9 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = checks()
+    found, gpus = look()
     if args.json:
-        print_json({"schema": 1, "checks": plain(found)})
+        print_json({"schema": 1, "checks": plain(found), "gpus": gpus})
     else:
         _print(found)
     return 0

@@ -9,11 +9,16 @@ from typing import Any
 from profiler.doctor import gpu, machine, places, software
 from profiler.doctor.base import STATES, Check
 
-__all__ = ["STATES", "Check", "checks"]
+__all__ = ["STATES", "Check", "checks", "look"]
 
 
 def checks() -> list[Check]:
     """Every row, the GPU first. A check that fails itself is a row that says so."""
+    return look()[0]
+
+
+def look() -> tuple[list[Check], list[dict[str, Any]] | None]:
+    """The rows, and the GPUs that this interpreter's PyTorch can use: see software.usable_gpus."""
     found: list[Check] = []
     told = _guarded("NVML", gpu.ask, {"state": "absent", "reason": "the check failed", "devices": []}, found)
     has_gpu = bool(told.get("devices"))
@@ -25,7 +30,8 @@ def checks() -> list[Check]:
     )
     for name, rows in groups:
         found += _guarded(name, partial(_all, rows), [], found)
-    return found
+    gpus = _guarded("PyTorch and GPUs", partial(software.usable_gpus, told.get("devices") or []), None, found)
+    return found, gpus
 
 
 def _all(rows: Callable[[], Iterator[Check]]) -> list[Check]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import importlib.util
+import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from profiler.doctor.base import Check, read
 
@@ -99,6 +101,41 @@ def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_dr
         return Check("PyTorch", "error", f"{text}, the driver supports CUDA up to {cuda_driver}",
                      "Update the driver, or install a build for an older CUDA")
     return Check("PyTorch", "ok", text)
+
+
+def usable_gpus(devices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """{name, compute_capability} of those that torch of this interpreter sees, in the driver's order.
+
+    That is torch's own where all are of one kind. None where it is not known: builds for other vendors' GPUs, or without torch.
+    """
+    folder = package_folder("torch")
+    build = torch_build(folder) if folder is not None else {}
+    if not build or build.get("hip"):
+        return None
+    seen = visible(devices, os.environ.get("CUDA_VISIBLE_DEVICES")) if build.get("cuda") else []
+    return [{"name": device.get("name"), "compute_capability": _number(device.get("compute_capability"))}
+            for device in seen]
+
+
+def visible(devices: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
+    """What CUDA_VISIBLE_DEVICES leaves: indices or beginnings of uuids, up to the first that is none."""
+    if named is None:
+        return list(devices)
+    found: list[Mapping[str, Any]] = []
+    for word in map(str.strip, named.split(",")):
+        fits = [d for d in devices if word and (
+            str(d.get("index")) == word or (str(d.get("uuid")).startswith(word) and not word.isdecimal()))]
+        if len(fits) != 1:
+            break
+        found += fits
+    return found
+
+
+def _number(text: object) -> float | None:
+    try:
+        return float(str(text))
+    except ValueError:
+        return None
 
 
 def torchvision_check(version: str | None, has_torch: bool) -> Check:

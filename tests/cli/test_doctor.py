@@ -38,7 +38,9 @@ def test_with_the_stand_in_driver(tmp_path: Path) -> None:
     plan = nvml.Plan(tmp_path / "plan", "gpus 2", "name Planned GPU", "driver 570.86", "cuda 12080")
     done = subprocess.run(own_command("doctor", "--json"), env=nvml.environment(library, plan),
                           capture_output=True, text=True, check=True)
-    rows = {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+    told = json.loads(done.stdout)
+    rows = {row["name"]: row for row in told["checks"]}
     assert rows["GPU 0"]["text"].startswith("Planned GPU")
     assert "driver 570.86" in rows["NVML"]["text"]
     assert {"GPU 0", "GPU 1"} <= rows.keys()
+    assert {gpu["name"] for gpu in told["gpus"] or ()} <= {"Planned GPU"}  # none by a build for the CPU

@@ -131,3 +131,25 @@ def test_places(tmp_path: Path) -> None:
     assert places.existing(tmp_path / "a" / "b") == tmp_path
     assert places.file_system_check("nfs4").state == "warning"
     assert places.file_system_check("ext4").state == "ok"
+
+
+@pytest.mark.parametrize(("named", "seen"), [
+    (None, [0, 1]), ("", []), ("-1", []), ("1", [1]), ("1, 0", [1, 0]), ("0,7,1", [0]), ("GPU-bb", [1]),
+    ("GPU-", []),
+])
+def test_gpus_that_cuda_visible_devices_leaves(named: str | None, seen: list[int]) -> None:
+    devices = [{"index": 0, "uuid": "GPU-aa12"}, {"index": 1, "uuid": "GPU-bb34"}]
+    assert [d["index"] for d in software.visible(devices, named)] == seen
+
+
+def test_gpus_are_those_that_torch_can_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = [{"name": "Planned GPU", "index": 0, "uuid": "GPU-1", "compute_capability": "7.5"}]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(software, "package_folder", lambda name: tmp_path)
+    for text, gpus in (
+        ("cuda = '12.8'\nhip = None", [{"name": "Planned GPU", "compute_capability": 7.5}]),
+        ("cuda = None\nhip = None", []),
+        ("cuda = None\nhip = '6.4'", None),
+    ):
+        (tmp_path / "version.py").write_text(f"__version__ = '2.14'\n{text}\n")
+        assert software.usable_gpus(devices) == gpus
