@@ -106,7 +106,8 @@ def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_dr
 def usable_gpus(devices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
     """{name, compute_capability} of those that torch of this interpreter sees, in the driver's order.
 
-    That is torch's own where all are of one kind. None where it is not known: builds for other vendors' GPUs, or without torch.
+    That is torch's own where all are of one kind. None where it is not known: builds for
+    other vendors' GPUs, or no torch.
     """
     folder = package_folder("torch")
     build = torch_build(folder) if folder is not None else {}
