@@ -70,7 +70,7 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
     """
     with Run.open(path) as run:
         told = stored.stored(run)
-        if told is not None and (what_if or told["what_if"] is None):
+        if told is not None and (told.get("replay") is not None) == what_if:
             return told
         found = _of_run(run)
         if not found:

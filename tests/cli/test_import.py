@@ -47,6 +47,14 @@ def test_a_run_of_a_trace(trace, out, capsys):
         assert run.values(memory.id)[1].tolist() == [2048.0]
 
 
+def test_a_run_made_without_predictions_gets_them_when_they_are_asked_for(trace, out, capsys):
+    assert main(["import", trace, "-o", str(out), "--no-what-if"]) == 0
+    capsys.readouterr()
+    assert told(capsys, "diagnose", out, "--no-what-if")["what_if"] is None
+    assert told(capsys, "diagnose", out)["what_if"] == told(capsys, "diagnose", trace)["what_if"]
+    assert told(capsys, "diagnose", out, "--no-what-if")["what_if"] is None
+
+
 def test_windows_of_one_process_are_one_process(tmp_path, out, capsys):
     files = [loop(wait_us=400).save(tmp_path / "a.json"),
              later(loop(9, number=30), 1_000_000_000).save(tmp_path / "b.json")]

@@ -13,7 +13,7 @@ from profiler.analysis.trace.windows import of_processes
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import Decision
 from profiler.rules.trace import device_tables, memory_tables, numbers, sentences, tables
-from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.facts import NOT_ASKED, TraceFacts
 from profiler.trace.model import Trace
 
 
@@ -77,10 +77,17 @@ class TraceDiagnosis:
             "findings": [finding.to_json() for finding in self.findings],
             "ruled_out": [{"rule": rule.title, "text": out.ruled_out}
                           for rule, out in self._outcomes if out.ruled_out],
-            "lacks": [{"rule": rule.title, "text": out.lacks} for rule, out in self._outcomes if out.lacks],
+            "lacks": [{"rule": rule, "text": text} for rule, text in self._lacks()],
             **self._tables(), "traces": [numbers.trace(part) for f in self.every for part in f.parts or (f,)],
             "notes": list(sentences.notes(facts, self.every, self.straggler)),
         }
+
+    def _lacks(self) -> list[tuple[str, str]]:
+        """What could not be told, by title."""
+        found = [(rule.title, out.lacks) for rule, out in self._outcomes if out.lacks]
+        if not self.shown.what_if and self.shown.on_device and not self.shown.lacks:
+            found += [("What-if replay", NOT_ASKED), ("Critical path", NOT_ASKED)]
+        return found
 
     def _tables(self) -> dict[str, Any]:
         """One key a table; None where the trace has nothing of the kind."""

@@ -64,6 +64,16 @@ def test_a_finding_is_whole():
                                     "value": pytest.approx(0.4, abs=1e-3), "unit": "ms", "source": "trace"}
 
 
+def test_what_was_not_asked_for_is_said():
+    quick, full = told(loop(wait_us=400), what_if=False), told(loop(wait_us=400))
+    lacks = {(item["rule"], item["text"]) for item in quick["lacks"]}
+    wanted = {(title, "no prediction was asked for") for title in ("What-if replay", "Critical path")}
+    assert lacks >= wanted and quick["critical_path"] is None
+    assert "No replay was asked for: there are neither predictions nor a critical path" in quick["notes"]
+    assert not {item["rule"] for item in full["lacks"]} & {"What-if replay", "Critical path"}
+    assert full["critical_path"] and not any("asked for" in note for note in full["notes"])
+
+
 def predicted(wait_us):
     found = told(loop(wait_us=wait_us))
     ideal = next(s for s in found["what_if"] if s["scenario"] == "no_input_wait")
