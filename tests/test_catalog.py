@@ -47,7 +47,7 @@ def test_workloads_are_listed_by_group() -> None:
 
 
 def test_settings_are_in_the_order_of_the_form(images: WorkloadInfo) -> None:
-    names = [s.name for s in images.settings]
+    names = [s.name for s in images.settings if s.name not in images.faults]
     assert names[:3] == ["model", "images", "image_size"] and names[-2:] == ["seed", "threads"]
     groups = [s.group for s in images.settings]
     assert groups == sorted(groups, key=catalog.GROUPS.index)

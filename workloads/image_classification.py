@@ -17,18 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workloads._common import (
-    CommonSettings,
-    Progress,
-    WorkloadError,
-    autocast,
-    check_common,
-    make_loader,
-    setting,
-    start,
-)
+from workloads._common import WorkloadError
+from workloads._device import start
 from workloads._pictures import CLASSES, SUFFIXES, made_pictures
+from workloads._settings import TrainingSettings, check_common, setting, with_faults
 from workloads._store import check_folder, files_below
+from workloads._training import optimizer_options, train
 
 TITLE = "Image classification"
 GROUP = "Vision"
@@ -42,8 +36,9 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 
+@with_faults
 @dataclass(frozen=True)
-class Settings(CommonSettings):
+class Settings(TrainingSettings):
     """Settings of the image classification: the common ones, the network and the images."""
 
     model: str = setting(
@@ -125,23 +120,12 @@ def run(settings: Settings, data: Path | None = None) -> None:
     device = start(settings, suits_cpu=settings.model == "resnet18")
     layout = torch.channels_last if settings.channels_last else torch.contiguous_format
     dataset = ImageFiles(data or made_pictures(settings.images, 320, 400), settings.image_size)
-    loader = make_loader(dataset, settings)
     model = getattr(torchvision.models, settings.model)(num_classes=len(dataset.classes))
     model = model.to(device, memory_format=layout)
-    rate = 0.1 * settings.batch_size / 256
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9, weight_decay=1e-4)
-    scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
-    forward = torch.compile(model) if settings.compile else model
-    progress = Progress(settings.steps, settings.batch_size, UNIT)
-    while True:
-        for images, labels in loader:
-            images = images.to(device, non_blocking=True, memory_format=layout)
-            labels = labels.to(device, non_blocking=True)
-            optimizer.zero_grad()
-            with autocast(settings, device):
-                loss = cross_entropy(forward(images), labels)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            if progress.update(loss):
-                return
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * settings.batch_size / 256, momentum=0.9,
+                                weight_decay=1e-4, **optimizer_options(settings))
+
+    def loss_of(forward: Any, images: Any, labels: Any) -> Any:
+        return cross_entropy(forward(images), labels)
+
+    train(settings, device, dataset, model, optimizer, loss_of, unit=UNIT)

@@ -17,16 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workloads._common import (
-    CommonSettings,
-    Progress,
-    autocast,
-    check_common,
-    make_loader,
-    setting,
-    start,
-)
+from workloads._device import start
 from workloads._pictures import CLASSES, made_pictures
+from workloads._settings import TrainingSettings, check_common, setting, with_faults
+from workloads._training import optimizer_options, train
 
 TITLE = "Input-starved demo"
 GROUP = "Start here"
@@ -40,8 +34,9 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 
 
+@with_faults
 @dataclass(frozen=True)
-class Settings(CommonSettings):
+class Settings(TrainingSettings):
     """Settings of the tour: the common ones, and how slow the storage is."""
 
     batch_size: int = setting(
@@ -105,21 +100,10 @@ def run(settings: Settings, data: Path | None = None) -> None:
 
     device = start(settings, suits_cpu=True)
     dataset = SlowFiles(made_pictures(512, 96, 128), settings.latency_ms)
-    loader = make_loader(dataset, settings)
     model = small_network().to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
-    forward = torch.compile(model) if settings.compile else model
-    progress = Progress(settings.steps, settings.batch_size, UNIT)
-    while True:
-        for images, labels in loader:
-            images = images.to(device, non_blocking=True)
-            labels = labels.to(device, non_blocking=True)
-            optimizer.zero_grad()
-            with autocast(settings, device):
-                loss = cross_entropy(forward(images.float() / 255), labels)
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            if progress.update(loss):
-                return
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, **optimizer_options(settings))
+
+    def loss_of(forward: Any, images: Any, labels: Any) -> Any:
+        return cross_entropy(forward(images.float() / 255), labels)
+
+    train(settings, device, dataset, model, optimizer, loss_of, unit=UNIT)

@@ -14,17 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workloads._common import (
-    CommonSettings,
-    Progress,
-    WorkloadError,
-    autocast,
-    check_common,
-    make_loader,
-    setting,
-    start,
-)
+from workloads._common import WorkloadError
+from workloads._device import start
+from workloads._settings import TrainingSettings, check_common, setting, with_faults
 from workloads._text import check_text, made_text, one_file
+from workloads._training import checkpoint_activations, optimizer_options, train
 
 TITLE = "Language model"
 GROUP = "Language"
@@ -44,8 +38,9 @@ MODELS = {  # layers, width, heads; in brackets the parameters
 }
 
 
+@with_faults
 @dataclass(frozen=True)
-class Settings(CommonSettings):
+class Settings(TrainingSettings):
     """Settings of the language model: the common ones, the size of the model and its context."""
 
     model: str = setting(
@@ -110,22 +105,13 @@ def run(settings: Settings, data: Path | None = None) -> None:
     if not len(dataset):
         raise WorkloadError(f"{dataset.path} has {dataset.size} bytes, fewer than one context of "
                             f"{settings.context}", "Use more text or a smaller context")
-    loader = make_loader(dataset, settings)
     model = GPT(Size(*MODELS[settings.model]), settings.context).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3 if settings.model == "tiny" else 3e-4)
-    scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
-    forward = torch.compile(model) if settings.compile else model
-    progress = Progress(settings.steps, settings.batch_size * settings.context, UNIT)
-    while True:
-        for tokens, targets in loader:
-            tokens = tokens.to(device, non_blocking=True)
-            targets = targets.to(device, non_blocking=True)
-            optimizer.zero_grad()
-            with autocast(settings, device):
-                logits = forward(tokens)
-                loss = cross_entropy(logits.flatten(0, 1), targets.flatten())
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-            if progress.update(loss):
-                return
+    if settings.activation_checkpointing:
+        checkpoint_activations(model.blocks)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3 if settings.model == "tiny" else 3e-4,
+                                  **optimizer_options(settings))
+
+    def loss_of(forward: Any, tokens: Any, targets: Any) -> Any:
+        return cross_entropy(forward(tokens).flatten(0, 1), targets.flatten())
+
+    train(settings, device, dataset, model, optimizer, loss_of, unit=UNIT, per_sample=settings.context)

@@ -160,7 +160,7 @@ def test_auto_takes_the_gpu_with_most_free_memory(monkeypatch: pytest.MonkeyPatc
 
     import torch
 
-    from workloads._common import freest_gpu, pick_device
+    from workloads._device import freest_gpu, pick_device
 
     listed = "GPU-aa, 100\nGPU-BB, 7000\nGPU-cc, [N/A]\n"
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: SimpleNamespace(stdout=listed))
