@@ -54,11 +54,11 @@ class Arguments:
         return {name: np.array([values[bytes(v)] for v in map(attrgetter(name), self.items)], np.int32)
                 for name in names if self.has(name)}
 
-    def older(self, part: Part, name: str, older: str) -> None:
-        """What older files call otherwise goes where `part` has none."""
+    def older(self, part: Part, name: str, older: str, values: Values | None = None) -> None:
+        """What older files call otherwise goes where `part` has none; JSON texts when `values` are given."""
         column = part.get(name)
         if (column is None or (column == NONE).any()) and self.has(older):
-            [other] = self.numbers(older).values()
+            [other] = (self.numbers(older) if values is None else self.codes(values, older)).values()
             part[name] = other if column is None else np.where(column == NONE, other, column)
 
     def given(self, name: str) -> list[int]:

@@ -125,6 +125,7 @@ class Columns:
         part |= args.numbers("external", "sequence", "forward_thread")
         part |= args.codes(self._json, "dims", "types", "concrete") | args.codes(self._stacks, "stack")
         args.older(part, "external", "old_external")
+        args.older(part, "dims", "old_dims", self._json)
         self._collectives(events, args, "host")
         self._host(events, part)
 

@@ -276,3 +276,19 @@ def test_dtypes() -> None:
             ("device", "grid", np.int64), ("device", "block", np.int32), ("syncs", "start", np.int64),
             ("memory", "address", np.int64), ("collectives", "host", np.int32)):
         assert getattr(getattr(trace, table), column).dtype == dtype
+
+
+def test_shapes_as_the_oldest_files_spell_them(tmp_path: Path) -> None:
+    """Some have "Input dims", also beside others that have "Input Dims"."""
+    line = timeline()
+    line.op("aten::relu", 31_000, 32_000)
+    document = line.document("old")
+    for event in document["traceEvents"]:
+        args = event.setdefault("args", {})
+        if event.get("name") == "aten::addmm":
+            args["Input dims"] = args.pop("Input Dims")
+        if event.get("name") == "aten::relu":
+            args["Input Dims"] = [[7]]
+    found = {row["name"]: row["dims"] for row in rows(loaded(tmp_path, document), "host")}
+    assert found["aten::addmm"] == "[[2,3],[]]"
+    assert found["aten::relu"] == "[[7]]"
