@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from profiler import catalog
-from profiler.catalog import WorkloadInfo
+from profiler.catalog import FaultInfo, Gpu, Machine, WorkloadInfo
 from profiler.cli import main
 from profiler.errors import UsageError
 from profiler.paths import entry_point
@@ -41,16 +41,57 @@ def test_each_workload_fulfils_the_protocol(info: WorkloadInfo) -> None:
             assert setting.minimum <= setting.default <= setting.maximum
 
 
-def test_workloads_are_listed_by_group() -> None:
-    assert [info.name for info in catalog.workloads()] == [
-        "input_starved", "image_classification", "language_model"]
+def test_workloads_are_listed_by_task() -> None:
+    listed = [(info.group, info.title) for info in catalog.workloads()]
+    assert [info.name for info in catalog.workloads()][:2] == ["input_starved", "image_classification"]
+    groups = list(dict.fromkeys(group for group, _ in listed))
+    assert [group for group, _ in listed] == sorted((g for g, _ in listed), key=groups.index)
+    assert not any("\n" in info.summary or len(info.summary) > 80 for info in catalog.workloads())
 
 
 def test_settings_are_in_the_order_of_the_form(images: WorkloadInfo) -> None:
-    names = [s.name for s in images.settings if s.name not in images.faults]
-    assert names[:3] == ["model", "images", "image_size"] and names[-2:] == ["seed", "threads"]
+    names = [s.name for s in images.settings]
+    assert names[:3] == ["model", "images", "image_size"]
+    assert names[-len(images.faults) :] == list(images.faults) == sorted(images.faults)
     groups = [s.group for s in images.settings]
     assert groups == sorted(groups, key=catalog.GROUPS.index)
+
+
+VERDICTS = {"input_bound", "transfer_bound", "sync_bound", "launch_bound", "host_bound", "allocator_bound",
+            "communication_bound", "compute_bound", "unknown"}
+STAGES = {"data", "h2d", "forward", "backward", "optimizer", "other"}
+
+
+@pytest.mark.parametrize("fault", catalog.faults(), ids=lambda fault: fault.name)
+def test_each_fault_fulfils_the_protocol(fault: FaultInfo) -> None:
+    assert fault.title and fault.doc.startswith(fault.summary)
+    assert {fault.verdict, fault.on_cpu} <= VERDICTS and fault.stage in STAGES
+    assert fault.needs in ("cpu", "cuda", "ranks") and (fault.needs == "cpu") == bool(fault.factor)
+    assert fault.factor is None or fault.factor[0] <= fault.factor[1]
+    for word in (fault.verdict, fault.on_cpu, fault.rule, "Remedy"):
+        assert word in fault.doc
+    for name in fault.workloads:
+        info = catalog.get(name)
+        dial = info.setting(fault.name)
+        assert (dial.default, dial.minimum, dial.group, dial.help) == (0.0, 0.0, "Faults", fault.summary)
+        if fault.remedy:
+            catalog.parse_value(info.setting(fault.remedy[0]), str(fault.remedy[1]).lower())
+    info = catalog.get(fault.workloads[0])
+    control = {**info.defaults(), **info.sizes["smallest"], **fault.control}
+    assert catalog.check(info, control) == {}
+    assert catalog.check(info, {**control, **fault.faulty, fault.name: 1.0}) == {}
+
+
+def test_a_fault_is_named_like_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["workloads", "slow_storage"]) == 0
+    out = capsys.readouterr().out
+    assert "Healthy control" in out and "--set slow_storage=1" in out and "input_bound" in out
+    assert main(["workloads", "slow_storage", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["workloads"] == [] and [fault["name"] for fault in told["faults"]] == ["slow_storage"]
+    assert main(["workloads", "no_such"]) == 2
+    with pytest.raises(UsageError, match="Did you mean slow_storage"):
+        catalog.fault("slow-storage")
 
 
 def test_listing_as_json_imports_no_torch() -> None:
@@ -59,7 +100,9 @@ def test_listing_as_json_imports_no_torch() -> None:
             "assert main(['workloads', '--json']) == 0\n"
             "assert not {'torch', 'torchvision', 'PIL', 'numpy'} & set(sys.modules)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    listed = json.loads(done.stdout)["workloads"]
+    told = json.loads(done.stdout)
+    listed = told["workloads"]
+    assert {"verdict", "rule", "remedy", "needs", "stage", "factor", "doc"} <= told["faults"][0].keys()
     assert {w["name"] for w in listed} >= set(NAMES)
     batch = next(s for s in listed[0]["settings"] if s["name"] == "batch_size")
     assert batch.keys() >= {"type", "default", "minimum", "maximum", "choices", "help", "unit", "group"}
@@ -70,6 +113,7 @@ def test_listing_for_people(argv: list[str], capsys: pytest.CaptureFixture[str])
     assert main(argv) == 0
     out = capsys.readouterr().out
     assert "batch_size" in out and "size=smallest" in out
+    assert argv[-1] == "input_starved" or "slow_storage" in out
 
 
 def test_values_are_typed(images: WorkloadInfo) -> None:
@@ -135,6 +179,38 @@ def test_check_tells_every_reason_and_greying_needs_no_error(images: WorkloadInf
     assert set(bad) == {"batch_size", "workers"}
     assert "pin_memory" in catalog.advise(images, {**values, "pin_memory": True, "device": "cpu"})
     assert catalog.not_applicable(images, {**values, "workers": 1}) == {}
+
+
+def test_other_spellings_of_a_choice(images: WorkloadInfo) -> None:
+    for text, value in (("true", "default"), ("False", "off"), ("max-autotune", "max-autotune")):
+        assert catalog.parse_settings(images, [f"compile={text}"])["compile"] == value
+
+
+@pytest.mark.parametrize(("machine", "changes", "field", "says"), [
+    (Machine(()), {"device": "cuda:0"}, "device", "no GPU here"),
+    (Machine(()), {"precision": "float16"}, "precision", "needs a GPU"),
+    (Machine(()), {"cuda_graphs": True}, "cuda_graphs", "needs a GPU"),
+    (Machine((Gpu("Tesla T4", 7.5),)), {"precision": "tf32"}, "precision", "Tesla T4 has no tf32"),
+    (Machine((Gpu("Tesla T4", 7.5),)), {"device": "cuda:1"}, "device", "no cuda:1"),
+    (Machine((Gpu("H200", 9.0), Gpu("H200", 9.0))), {"device": "cuda:2"}, "device", "cuda:0 to cuda:1"),
+    (Machine((Gpu("Tesla T4", 7.5),)), {"device": "cpu", "precision": "tf32"}, "precision", "needs a GPU"),
+    (Machine((Gpu("H200", 9.0),)), {"precision": "tf32"}, "", ""),
+    (Machine((Gpu("some GPU", None),)), {"precision": "tf32"}, "", ""),
+    (Machine(), {"precision": "float16", "device": "cuda:3"}, "", ""),  # nobody has looked yet
+    (Machine(()), {"device": "gpu"}, "device", "none of auto"),
+])
+def test_what_a_machine_lacks(
+    images: WorkloadInfo, machine: Machine, changes: dict[str, object], field: str, says: str
+) -> None:
+    problems = catalog.check(images, {**images.defaults(), **changes}, machine)
+    assert set(problems) == ({field} if field else set())
+    assert says in problems.get(field, "")
+
+
+def test_bfloat16_by_emulation_is_told(images: WorkloadInfo) -> None:
+    values = {**images.defaults(), "precision": "bfloat16"}
+    assert "emulates" in catalog.advise(images, values, Machine((Gpu("Tesla T4", 7.5),)))["precision"]
+    assert "precision" not in catalog.advise(images, values, Machine((Gpu("H200", 9.0),)))
 
 
 def test_command_carries_what_differs(images: WorkloadInfo, tmp_path: Path) -> None:
