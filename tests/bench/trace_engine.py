@@ -1,15 +1,15 @@
 """How fast a large trace is diagnosed, in how much memory, beside HTA on the same file.
 
-    python tests/bench/trace_engine.py [--hta PYTHON] [--repeats 3] [--source TRACE] [--gz]
+    python tests/bench/trace_engine.py [--hta PYTHON] [--repeats 3] [--source TRACE ...] [--gz]
     python tests/bench/trace_engine.py --curve 250000,500000,1000000,2000000,4000000,10000000
 
-The file is made by `trace_big.py`. Whole processes are measured, from start to exit: wall time, and the peak
-resident memory that the kernel counted of the largest process, or that was seen of a process and its
-children together, in a run of its own, where that is more. HTA (`traceinsight` 0.6.1) does construction,
-temporal, idle-time and kernel breakdown, overlap, launch statistics, queue length and memory bandwidth; it
-runs under `--hta`, a Python that has it, or under a venv that is made for the occasion. Repeats alternate;
-medians are compared. `--curve` runs ours alone, over growing files. The exit status is 1 when an aim is
-missed.
+The file is made by `trace_big.py`, for each source in turn. Whole processes are measured, from start to
+exit: wall time, and the peak resident memory that the kernel counted of the largest process, or that was
+seen of a process and its children together, in a run of its own, where that is more. HTA (`traceinsight`
+0.6.1) does construction, temporal, idle-time and kernel breakdown, overlap, launch statistics, queue length
+and memory bandwidth; it runs under `--hta`, a Python that has it, or under a venv that is made for the
+occasion. Repeats alternate; medians are compared. `--curve` runs ours alone, over growing files. The exit
+status is 1 when an aim is missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "tests/bench"
-SOURCE = ROOT / "../shared/reference/traces/v100_ddp_rank1of2.json.gz"
+TRACES = ROOT / "../shared/reference/traces"
+# Times in floats and few arguments; whole microseconds, collectives and memory.
+SOURCES = [TRACES / "v100_float_epoch_us.json.gz", TRACES / "v100_ddp_rank1of2.json.gz"]
 HTA_PACKAGE = "traceinsight==0.6.1"
 MB = 1_000_000
 OURS = {"diagnose --no-what-if": ["--no-what-if"], "diagnose": []}
@@ -166,7 +168,7 @@ def curve(source: Path, folder: Path, sizes: Sequence[int], suffix: str) -> bool
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--source", type=Path, default=SOURCE, help="the trace that is repeated")
+    parser.add_argument("--source", type=Path, action="append", help="the trace that is repeated")
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--gz", action="store_true", help="compress the large trace")
@@ -177,12 +179,16 @@ def main() -> int:
     suffix = ".json.gz" if args.gz else ".json"
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
         folder = Path(name)
+        sources = args.source or SOURCES
         if args.curve:
             sizes = [int(float(size)) for size in args.curve.split(",")]
-            return 0 if curve(args.source, folder, sizes, suffix) else 1
-        trace = folder / f"large{suffix}"
-        print(f"{args.source.name} repeated: {make(args.source, trace, args.events)}")
-        return 0 if compare(trace, hta_python(args.hta, folder), args.repeats) else 1
+            return 0 if curve(sources[-1], folder, sizes, suffix) else 1
+        hta, met = hta_python(args.hta, folder), True
+        for source in sources:
+            trace = folder / f"large{suffix}"
+            print(f"{source.name} repeated: {make(source, trace, args.events)}")
+            met &= compare(trace, hta, args.repeats)
+        return 0 if met else 1
 
 
 if __name__ == "__main__":
