@@ -9,6 +9,7 @@ from time import monotonic
 
 from PySide6.QtCore import QObject, QProcess, Signal
 
+from profiler.catalog import UNKNOWN, Machine, machine_of
 from profiler.paths import own_command
 from profiler.units import format_gib
 
@@ -25,22 +26,22 @@ class Check:
     hint: str = ""
 
 
-def parse(text: bytes | str) -> list[Check]:
-    """The rows in the doctor's JSON: a list, or an object that holds one. ValueError when there are none."""
+def parse(text: bytes | str) -> tuple[list[Check], Machine]:
+    """The rows in the doctor's JSON, and the GPUs it found. ValueError when there are no rows."""
     value = json.loads(text)
-    if isinstance(value, dict):
-        value = value.get("checks", value.get("rows"))
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+    told = value.get("checks") if isinstance(value, dict) else None
+    if not isinstance(told, list) or not all(isinstance(entry, dict) for entry in told):
         raise ValueError("no rows")
-    return [
+    rows = [
         Check(
             str(row.get("name", "")),
             str(row.get("state", "error")),
             str(row.get("text", "")),
             str(row.get("hint") or ""),
         )
-        for row in value
+        for row in told
     ]
+    return rows, machine_of(value.get("gpus"))
 
 
 def host() -> str:
@@ -60,6 +61,7 @@ class Preflight(QObject):
     def __init__(self, command: list[str] | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.checks: list[Check] = []
+        self.machine = UNKNOWN
         self.error = ""
         self.asked_at: float | None = None
         self._command = command or own_command("doctor", "--json")
@@ -96,7 +98,8 @@ class Preflight(QObject):
         complaint = bytes(process.readAllStandardError().data()).decode(errors="replace").strip().splitlines()
         process.deleteLater()
         try:
-            self.checks, self.error = parse(output), ""
+            self.checks, self.machine = parse(output)
+            self.error = ""
         except ValueError:
             self.error = complaint[-1] if complaint else "the check gave no answer"
         self.asked_at = monotonic()

@@ -259,6 +259,7 @@ class LaunchPanel(QWidget):
         self._refresh()
 
     def _on_preflight(self) -> None:
+        self.workload.show_machine(self.preflight.machine)
         found = [c for c in self.preflight.checks if re.fullmatch(r"GPU( \d+)?", c.name)]
         if found:
             gpus = [c for c in found if c.state in ("ok", "warning")]

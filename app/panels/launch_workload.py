@@ -13,9 +13,12 @@ from app.spec import LaunchSpec
 from app.tokens import SCREEN_HEADING
 from app.widgets.basic import ElidedLabel, Surface, row, strip
 from app.widgets.button import Button, Segments
+from app.widgets.fields import ListField
 from app.widgets.form import Form
 from profiler import catalog
-from profiler.catalog import Setting, WorkloadInfo
+from profiler.catalog import FAULTS, UNKNOWN, Machine, Setting, WorkloadInfo
+from profiler.rules.words import listed, verdict_title
+from profiler.rules.words import setting as told
 
 NAME, DATA = "run_name", "run_data"  # rows that are no settings of the workload
 CUSTOM = "custom"
@@ -91,6 +94,7 @@ class WorkloadPage(Page):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
         self.info: WorkloadInfo | None = None
+        self.machine = UNKNOWN
         self._kept: dict[str, dict[str, Any]] = {}
         self._errors: dict[str, str] = {}
         self.presets = Segments(_PRESETS, CUSTOM)
@@ -114,14 +118,28 @@ class WorkloadPage(Page):
             )
         order = {group: i for i, group in enumerate(catalog.GROUPS)}
         settings = sorted(rows, key=lambda s: order.get(s.group, len(order)))
-        self.form.show_settings(settings, {"device": self._devices()}, after=self.reset_button)
+        self.form.show_settings(
+            settings, {"device": self._devices()}, after=self.reset_button, folded=(FAULTS,)
+        )
         for name, _ in _PRESETS[:3]:
             self.presets.button(name).setEnabled(name in info.sizes)
         self.form.set_values(values or self._kept.get(info.name) or self._preset("typical"))
         self._check()
 
+    def show_machine(self, machine: Machine) -> None:
+        """What the doctor found: its devices to choose from, and reasons where it lacks something."""
+        if machine == self.machine:
+            return
+        self.machine = machine
+        field = self.form.fields.get("device")
+        if isinstance(field, ListField):
+            field.set_entries(self._devices())
+        self._on_changed("")
+
     def _devices(self) -> list[tuple[Any, str]]:
-        return [("auto", "auto"), ("cpu", "cpu"), ("cuda:0", "cuda:0")]
+        gpus = self.machine.gpus
+        count = 1 if gpus is None else len(gpus)
+        return [(name, name) for name in ("auto", "cpu", *(f"cuda:{i}" for i in range(count)))]
 
     def _preset(self, name: str) -> dict[str, Any]:
         assert self.info is not None
@@ -134,7 +152,7 @@ class WorkloadPage(Page):
         values = self.form.values()
         result = {setting.name: values.get(setting.name, setting.default) for setting in self.info.settings}
         # what does not apply is left as the workload has it
-        for name in catalog.not_applicable(self.info, result):
+        for name in catalog.not_applicable(self.info, result, self.machine):
             result[name] = self.info.setting(name).default
         return result
 
@@ -180,17 +198,54 @@ class WorkloadPage(Page):
         if self.info is None:
             return
         values = self.settings()
-        off = catalog.not_applicable(self.info, values)
+        off = catalog.not_applicable(self.info, values, self.machine)
         errors = self.form.errors()
         errors = {name: why for name, why in errors.items() if name not in off}
         if not errors:
-            errors = {**catalog.check(self.info, values), **self._data_errors()}
+            errors = {**catalog.check(self.info, values, self.machine), **self._data_errors()}
         self._errors = errors
-        self.form.show_hints(errors=errors, warnings=catalog.advise(self.info, values), off=off, notes={})
+        self.form.show_hints(
+            errors=errors,
+            warnings=catalog.advise(self.info, values, self.machine),
+            off=off,
+            notes={**self._device_note(values), **self._fault_notes(values)},
+        )
+        self._show_faults(values)
         matching = (
             name for name, _ in _PRESETS[:3] if name in self.info.sizes and values == self._preset(name)
         )
         self.presets.set_value(next(matching, CUSTOM) if not errors else CUSTOM)
+
+    def _device_note(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """The GPU behind the device's name, where it is known."""
+        gpu = self.machine.gpu(values["device"])
+        if gpu is not None:
+            return {"device": gpu.name}
+        on_cpu = self.machine.device(values["device"]) == "cpu"
+        return {"device": "this machine's CPU: no GPU here"} if on_cpu and not self.machine.gpus else {}
+
+    def _fault_notes(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """What each fault does and brings, and what cures it."""
+        assert self.info is not None
+        on_cpu, notes = self.machine.device(values["device"]) == "cpu", {}
+        for fault in map(catalog.fault, self.info.faults):
+            cure = f"cured by {fault.remedy[0]} {told(fault.remedy[1])}" if fault.remedy else ""
+            brings = listed((verdict_title(fault.on_cpu if on_cpu else fault.verdict), cure))
+            notes[fault.name] = f"{fault.summary}.\n{brings}"
+        return notes
+
+    def _show_faults(self, values: Mapping[str, Any]) -> None:
+        """Beside the heading of the faults, which is folded as a rule: which are on."""
+        assert self.info is not None
+        if (heading := self.form.folds.get(FAULTS)) is None:
+            return
+        label, names = self.form.label_of, self.info.faults
+        wrong = listed(f"{label(name)}: {self._errors[name]}" for name in names if name in self._errors)
+        on = listed(f"{label(name)} {values[name]:g}" for name in names if values[name])
+        if wrong or on:
+            heading.show_note(wrong or on, "err" if wrong else "warn")
+        else:
+            heading.show_note(f"{len(names)} to order, each with a known verdict; none is on")
 
     def _data_errors(self) -> dict[str, str]:
         data = self.form.values().get(DATA)

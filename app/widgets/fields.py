@@ -204,16 +204,23 @@ class ListField(QComboBox):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        for entry, text in entries:
-            self.addItem(text, entry)
         if free:
             self.setEditable(True)
             self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
             editor = self.lineEdit()
             assert editor is not None
             editor.textEdited.connect(lambda _text: self.changed.emit())
+        self.set_entries(entries)
         self.set_value(value)
         self.activated.connect(lambda _i: self.changed.emit())
+
+    def set_entries(self, entries: Sequence[tuple[Any, str]]) -> None:
+        """Others to choose from; the value stays."""
+        value = self.value()
+        self.clear()
+        for entry, text in entries:
+            self.addItem(text, entry)
+        self.set_value(value)
 
     def value(self) -> Any:
         if self.isEditable():

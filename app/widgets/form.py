@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from app.widgets.fields import (
     choice_field,
     mark,
 )
+from app.widgets.fold import FoldHeading
 
 LABEL_WIDTH, FIELD_WIDTH, EDGE = 136, 216, 24
 
@@ -126,50 +127,75 @@ class Form(QWidget):
         self.fields: dict[str, Field] = {}
         self.hints: dict[str, Hint] = {}
         self.labels: dict[str, QLabel] = {}
+        self.folds: dict[str, FoldHeading] = {}
+        self._opened: set[str] = set()  # groups that the user has opened, here or in another form
 
     def show_settings(
         self,
         settings: Sequence[Described],
         options: Mapping[str, Sequence[tuple[Any, str]]] | None = None,
         after: QWidget | None = None,
+        folded: Collection[str] = (),
     ) -> None:
-        """Rows for these settings, in their order, divided by group; Tab reaches them from `after`."""
+        """Rows for these settings, in their order, divided by group; Tab reaches them from `after`.
+
+        The groups in `folded` show their heading only, until the user opens them.
+        """
         while (item := self._box.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.hide()
                 widget.deleteLater()
         self._settings = {setting.name: setting for setting in settings}
-        self.fields, self.hints, self.labels = {}, {}, {}
+        self.fields, self.hints, self.labels, self.folds = {}, {}, {}, {}
         groups: dict[str, list[Described]] = {}
         for setting in settings:
             groups.setdefault(setting.group, []).append(setting)
         for i, (title, members) in enumerate(groups.items()):
             if i:
                 self._box.addWidget(Hairline())
-            self._box.addWidget(self._group(title, members, options or {}))
+            part = self._group(title, members, options or {}, title in folded)
+            if title in folded:
+                self._box.addWidget(self._fold(title, part))
+            self._box.addWidget(part)
         self._box.addStretch(1)
         stops: list[QWidget] = [after] if after is not None else []
-        for field in self.fields.values():
-            # their own buttons, not the proxy: Qt loses track of those
-            stops += field.buttons() if isinstance(field, SegmentField) else [field]
+        for title, members in groups.items():
+            stops += [self.folds[title]] if title in self.folds else []
+            for field in (self.fields[setting.name] for setting in members):
+                # their own buttons, not the proxy: Qt loses track of those
+                stops += field.buttons() if isinstance(field, SegmentField) else [field]
         for first, second in pairwise(stops):
             QWidget.setTabOrder(first, second)
 
+    def _fold(self, title: str, body: QWidget) -> FoldHeading:
+        heading = self.folds[title] = FoldHeading(title, body, EDGE, title in self._opened)
+
+        def keep(opened: bool) -> None:
+            (self._opened.add if opened else self._opened.discard)(title)
+
+        heading.toggled.connect(keep)
+        return heading
+
     def _group(
-        self, title: str, settings: Sequence[Described], options: Mapping[str, Sequence[tuple[Any, str]]]
+        self,
+        title: str,
+        settings: Sequence[Described],
+        options: Mapping[str, Sequence[tuple[Any, str]]],
+        folds: bool,
     ) -> QWidget:
-        part = QWidget()
+        part = QWidget(self)  # at once ours: shown alone it would be a window
         grid = QGridLayout(part)
-        grid.setContentsMargins(EDGE, 12, 16, 8)
+        grid.setContentsMargins(EDGE, 0 if folds else 12, 16, 8)
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(0)
         grid.setColumnMinimumWidth(0, LABEL_WIDTH)
         grid.setColumnMinimumWidth(1, FIELD_WIDTH)
         grid.setColumnStretch(1 if self._below else 2, 1)
-        heading = label(title, "group")
-        heading.setFixedHeight(20)
-        heading.setAlignment(Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(heading, 0, 0, 1, 3)
+        if not folds:
+            heading = label(title, "group")
+            heading.setFixedHeight(20)
+            heading.setAlignment(Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(heading, 0, 0, 1, 3)
         for i, setting in enumerate(settings, 1):
             self._row(grid, 2 * i, setting, options.get(setting.name, ()))
         return part
@@ -243,5 +269,7 @@ class Form(QWidget):
         return self._settings[name].label
 
     def focus(self, name: str) -> None:
-        """Put the cursor into a field."""
+        """Put the cursor into a field, opening its group."""
+        if (heading := self.folds.get(self._settings[name].group)) is not None:
+            heading.setChecked(True)
         self.fields[name].setFocus()

@@ -19,6 +19,7 @@ from app.preflight import Check, Preflight, parse
 from app.python import Python, Pythons, candidates
 from app.script import Script
 from app.spec import LaunchSpec
+from profiler.catalog import Gpu, Machine
 from tests.app.windows import DOCTOR, doctor, open_window
 
 
@@ -246,12 +247,12 @@ def test_the_machine_is_named_by_its_gpus(launch: Any, qtbot: QtBot) -> None:
     assert launch._machine.text() == "This machine, NVIDIA H200 and 1 more"
 
 
-@pytest.mark.parametrize("rows", [DOCTOR, {"checks": DOCTOR}])
-def test_both_forms_of_the_doctors_answer_are_read(rows: object, qtbot: QtBot) -> None:
-    preflight = Preflight(doctor(rows))
+def test_the_doctors_answer_is_read(qtbot: QtBot) -> None:
+    preflight = Preflight(doctor(DOCTOR, [{"name": "NVIDIA H200", "compute_capability": 9.0}]))
     with qtbot.waitSignal(preflight.changed, timeout=15_000, check_params_cb=lambda: not preflight.busy):
         preflight.ask()
     assert [check.name for check in preflight.checks] == [row["name"] for row in DOCTOR]
+    assert preflight.machine == Machine((Gpu("NVIDIA H200", 9.0),))
 
 
 def test_a_doctor_that_fails_is_told_and_old_rows_are_not_lost(qtbot: QtBot) -> None:

@@ -20,9 +20,10 @@ DOCTOR = [
 ]
 
 
-def doctor(rows: object = DOCTOR) -> list[str]:
+def doctor(rows: object = DOCTOR, gpus: object = None) -> list[str]:
     """A command that answers like `stepscope doctor --json`."""
-    return [sys.executable, "-S", "-c", f"print({json.dumps(json.dumps(rows))})"]
+    answer = json.dumps({"checks": rows, "gpus": gpus})
+    return [sys.executable, "-S", "-c", f"print({json.dumps(answer)})"]
 
 
 def open_window(
