@@ -34,7 +34,10 @@ def make_loader(dataset: Any, settings: CommonSettings, faults: Faults | None = 
 
 
 class Batches:
-    """Epoch after epoch of a loader's batches on the device, each a tuple of tensors."""
+    """Epoch after epoch of a loader's batches on the device, each a tuple of tensors.
+
+    Parts that are no tensors come after those that are, and stay on the host.
+    """
 
     def __init__(self, loader: Any, settings: CommonSettings, device: Any, faults: Faults) -> None:
         self.loader, self.settings, self.device, self.faults = loader, settings, device, faults
@@ -49,10 +52,11 @@ class Batches:
             yield self._moved(self._host(batch))
 
     def _host(self, batch: Any) -> tuple[Any, ...]:
-        shapes = [part.shape for part in batch]
+        shapes = [part.shape for part in batch if hasattr(part, "shape")]
         batch = self.faults.batch(tuple(batch), next(self.index))
         if self.settings.static_shapes:
-            batch = tuple(_filled(part, shape, of) for of, part, shape in zip(count(), batch, shapes))
+            filled = tuple(_filled(part, shape, of) for of, part, shape in zip(count(), batch, shapes))
+            batch = filled + batch[len(shapes):]
         return batch
 
     def _moved(self, batch: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -61,7 +65,7 @@ class Batches:
         layout = torch.channels_last if getattr(self.settings, "channels_last", False) else None
         return tuple(part.to(self.device, non_blocking=self.settings.non_blocking,
                              memory_format=layout if layout and part.dim() == 4 else torch.preserve_format)
-                     for part in batch)
+                     if isinstance(part, torch.Tensor) else part for part in batch)
 
     def _ahead(self) -> Iterator[tuple[Any, ...]]:
         """Each batch is copied while the device works on the one before it."""
@@ -88,11 +92,12 @@ class Batches:
         current = torch.cuda.current_stream(self.device)
         current.wait_stream(stream)
         for part in batch:
-            part.record_stream(current)
+            if isinstance(part, torch.Tensor):
+                part.record_stream(current)
 
 
 def _filled(part: Any, shape: Any, of: int) -> Any:
-    """Part number `of` of a batch, up to `shape`: inputs with zeros, labels with -100, which no loss counts."""
+    """Part `of` of a batch up to `shape`: inputs with zeros, labels with -100, which no loss counts."""
     from torch.nn.functional import pad
 
     if part.shape == shape:
