@@ -9,10 +9,13 @@ The file needs nothing else, follows the reader's light or dark theme, and print
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 
-from profiler.errors import RunError, UsageError
+from profiler.cli import _traces
+from profiler.errors import RunError, TraceError, UsageError
 from profiler.report import html
+from profiler.rules.trace import stored
 from profiler.run.reader import Run
 
 FORMATS = ("html",)
@@ -37,7 +40,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def report(path: Path, output: Path | None = None) -> Path:
-    """Write the report of the run at `path` and give where it is."""
+    """Write the report of the run at `path` and give where it is. What its traces say is kept in the run."""
+    with Run.open(path) as opened:
+        fresh = stored.stored(opened) is not None or not stored.attachments(opened)
+    if not fresh:
+        with suppress(TraceError):  # the report says that it is not there
+            _traces.analysed(path)
     with Run.open(path) as opened:
         name = path.stem + html.ENDING
         target = path.with_name(name) if output is None else output / name if output.is_dir() else output

@@ -90,7 +90,13 @@ def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None,
     if trace is None and t0_ns is None and t1_ns is None:
         trace = stored.stored(run)
     found = _recorded(run, t0_ns, t1_ns)
-    return found if trace is None else _traced(run, found, trace)
+    if trace is not None:
+        return _traced(run, found, trace)
+    if t0_ns is not None or t1_ns is not None or run.state == "recording" or not stored.attachments(run):
+        return found
+    unknown = Decision("unknown", reason=stored.NOT_ANALYSED)
+    return replace(found, decision=unknown if run.meta.get("kind") == "import" else found.decision,
+                   notes=(*found.notes, stored.NOT_ANALYSED[:1].upper() + stored.NOT_ANALYSED[1:]))
 
 
 def _traced(run: Run, found: Diagnosis, trace: Mapping[str, Any]) -> Diagnosis:

@@ -106,8 +106,8 @@ def test_an_analysis_of_another_version_or_form_is_not_used(tmp_path):
     from profiler.run.results import append_result
 
     path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), **GPU)
-    for value in ({"engine": stored.ENGINE + 1, "attachments": [1]}, {"engine": stored.ENGINE},
-                  {"engine": stored.ENGINE, "attachments": [1], "findings": [{}], "verdict": "x"}):
+    for value in ({"engine": "other code", "attachments": [1]}, {"engine": stored.engine()},
+                  {"engine": stored.engine(), "attachments": [1], "findings": [{}], "verdict": "x"}):
         append_result(path, stored.KIND, value)
     with Run.open(path) as run:
         assert stored.stored(run) is None

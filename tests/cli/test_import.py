@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from profiler.cli import main
+from profiler.rules.trace import stored
+from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 from tests.rules.trace.loops import later, loop, step_ms
 from tests.traces import EPOCH_US
@@ -45,6 +47,34 @@ def test_a_run_of_a_trace(trace, out, capsys):
         assert run.values(data.id)[1].tolist() == [400_000.0] * 6
         [memory] = run.find("torch.mem_allocated")
         assert run.values(memory.id)[1].tolist() == [2048.0]
+
+
+def test_a_run_that_other_code_analysed_says_so_and_is_analysed_anew(trace, out, capsys, monkeypatch):
+    assert main(["import", trace, "-o", str(out)]) == 0
+    monkeypatch.setattr(stored, "engine", lambda: "other code")
+    with Run.open(out) as run:
+        stale = diagnose(run)
+    assert stale.verdict == "unknown" and "stepscope diagnose RUN" in stale.decision.reason
+    assert main(["report", str(out)]) == 0
+    assert "Input-bound" in out.with_suffix(".html").read_text(encoding="utf-8")
+    with Run.open(out) as run:
+        assert diagnose(run).verdict == "input_bound"
+        assert [result["engine"] for result in run.results(stored.KIND)][1:] == ["other code"]
+
+
+def test_what_made_a_result_is_a_digest_of_the_code(tmp_path, monkeypatch):
+    def digest(**files):
+        for name, text in files.items():
+            file = tmp_path / "profiler" / name / "x.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return stored.engine.__wrapped__()
+
+    assert stored.engine() == stored.engine.__wrapped__() and len(stored.engine()) == 16
+    monkeypatch.setattr(stored, "HOME", tmp_path)
+    first = digest(replay="a = 1", cli="b = 1")
+    assert digest(cli="b = 2") == first != digest(replay="a = 2")
+    assert digest(replay="a = 1") == first != stored.engine()
 
 
 def test_a_run_made_without_predictions_gets_them_when_they_are_asked_for(trace, out, capsys):

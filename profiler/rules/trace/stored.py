@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from profiler.paths import HOME
 from profiler.rules.base import Finding, order
 from profiler.rules.decision import Decision
+from profiler.version import version
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 KIND = "trace"  # of the result
-ENGINE = 1  # grows with every change of what figures mean: older results are worked out again
+_CODE = ("analysis", "importers", "replay", "rules", "trace")  # what the figures of a result come from
+NOT_ANALYSED = "this version has not analysed the run's traces yet: stepscope diagnose RUN does so"
 # What is put into the diagnosis of a recording, beside its own figures.
 _ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "what_if", "replay_error",
           "replay", "kernels", "operators", "modules", "communication", "waiting", "launches", "queue",
           "copies", "devices", "gaps", "critical_path", "memory", "efficiency", "roofline", "traces")
 
 
+@cache
+def engine() -> str:
+    """What made a result: a digest of the code behind its figures.
+
+    A result of other code is worked out again when it is asked for. No test can see that
+    figures have come to mean something else, and a number that must be raised by hand is
+    forgotten; that a changed comment costs one more analysis is the price.
+    """
+    digest = hashlib.sha256(version().encode())
+    for folder in _CODE:
+        for file in sorted((HOME / "profiler" / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def result(told: Mapping[str, Any], attachments: list[int]) -> dict[str, Any]:
     """What to store: a diagnosis of traces in its JSON form, and which attachments it is of."""
-    return {**told, "engine": ENGINE, "attachments": attachments}
+    return {**told, "engine": engine(), "attachments": attachments}
 
 
 def attachments(run: Run) -> list[int]:
@@ -35,7 +55,7 @@ def stored(run: Run) -> dict[str, Any] | None:
     if not own:
         return None
     usable = [value for value in run.results(KIND)
-              if value.get("engine") == ENGINE and value.get("attachments") == own and _whole(value)]
+              if value.get("engine") == engine() and value.get("attachments") == own and _whole(value)]
     return usable[-1] if usable else None
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from profiler.cli._common import plain
+from profiler.rules.trace.diagnosis import diagnose
 from tests.traces import Timeline
 
 US = 1_000
@@ -47,6 +51,12 @@ def later(line: Timeline, ns: int) -> Timeline:
         event["t0"] += ns
         event["t1"] = None if event["t1"] is None else event["t1"] + ns
     return line
+
+
+def told(*timelines: Timeline, what_if: bool = True) -> dict[str, Any]:
+    """The diagnosis of the traces, as JSON has it."""
+    found: dict[str, Any] = plain(diagnose([line.trace() for line in timelines], "a.json", what_if).to_json())
+    return found
 
 
 def step_ms(wait_us: int = 0, kernels: int = 20, kernel_us: int = 20) -> float:

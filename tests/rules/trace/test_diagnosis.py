@@ -9,16 +9,12 @@ import pytest
 from profiler.cli._common import plain
 from profiler.rules.trace.diagnosis import diagnose
 from tests.reference import needs_reference, reference_files, traces, truth
-from tests.rules.trace.loops import later, loop, step_ms
+from tests.rules.trace.loops import loop, step_ms, told
 
 DESIGN = {"schema", "source", "verdict", "also", "confidence", "reason", "device", "steps", "step_ms",
           "stages_ms", "ranks", "throughput", "partition_ms", "what_if", "replay_error", "findings", "notes"}
 PARTITION = {"compute", "communication_exposed", "transfer_exposed", "queued", "input_wait", "allocator",
              "transfer_host", "sync", "host"}
-
-
-def told(*timelines, what_if=True):
-    return plain(diagnose([line.trace() for line in timelines], "a.json", what_if).to_json())
 
 
 def test_the_form_of_the_design():
@@ -74,32 +70,6 @@ def test_what_was_not_asked_for_is_said():
     assert full["critical_path"] and not any("asked for" in note for note in full["notes"])
 
 
-def predicted(wait_us):
-    found = told(loop(wait_us=wait_us))
-    ideal = next(s for s in found["what_if"] if s["scenario"] == "no_input_wait")
-    return found["findings"][0], ideal
-
-
-def test_workers_that_hide_the_loader_gain_what_ready_batches_would():
-    finding, ideal = predicted(400)
-    told_of = finding["prediction"]
-    assert told_of["at_most"] and told_of["speedup"] == ideal["speedup"] and told_of["high"] == ideal["high"]
-    assert told_of["low"] == ideal["low"]  # one worker is enough: cores matter little
-    slow, ideal = predicted(4000)
-    assert slow["remedy"]["to"] > 5
-    assert slow["prediction"]["speedup"] == pytest.approx(ideal["speedup"], rel=0.02)
-    assert 1.0 <= slow["prediction"]["low"] < 0.5 * slow["prediction"]["speedup"]  # where they share a core
-    assert any("neither cores nor storage" in e["text"] for e in slow["counter_evidence"])
-
-
-def test_a_loader_that_no_number_of_workers_hides_gains_less_than_ready_batches_would():
-    finding, ideal = predicted(40_000)
-    assert finding["remedy"]["to"] == 16
-    batch = 1.12 * 40_000 / 16
-    assert finding["prediction"]["speedup"] == pytest.approx(1000 * step_ms(40_000) / batch, rel=0.02)
-    assert finding["prediction"]["speedup"] < 0.5 * ideal["speedup"]
-
-
 @needs_reference
 def test_what_one_setting_cures_comes_before_a_larger_ideal():
     found = real("v100_resnet50_workers0.json.gz")
@@ -133,54 +103,6 @@ def test_several_ranks_and_what_holds_each_up():
     assert found["ranks"][1]["verdict"] == "compute_bound" and "compute_bound" not in found["also"]
     assert found["notes"][0] == "Of 2 processes rank 0 is shown, whose own bottleneck costs most"
     assert found["waiting"] is not None
-
-
-SECOND = 1_000_000_000
-
-
-def test_windows_of_one_process_are_pooled():
-    slow, fast = loop(wait_us=400), later(loop(9, kernel_us=47, number=30), SECOND)
-    found = told(slow, fast)
-    assert found["ranks"] is None and found["steps"]["count"] == 5 + 8
-    assert found["steps"]["numbers"] == [*range(11, 16), *range(31, 39)]  # without the first of each window
-    one, two = told(loop(wait_us=400)), told(loop(9, kernel_us=47))
-    for name, ns in found["partition_ms"].items():
-        both = (5 * one["partition_ms"][name] + 8 * two["partition_ms"][name]) / 13
-        assert ns == pytest.approx(both, abs=1e-9)
-    assert found["kernels"]["count"] == 13 * 20
-    assert found["what_if"] == two["what_if"] and found["replay"] == two["replay"]
-    assert found["critical_path"] == two["critical_path"]
-    assert found["queue"][0]["mean"] == two["queue"][0]["mean"]
-    assert [t["host_events"] for t in found["traces"]] == [len(slow.trace().host), len(fast.trace().host)]
-    assert ("2 profiler windows of the process are put together (5, 8 counted steps); predictions, critical "
-            "path, queue and memory over time are of window 2, trace.json") in found["notes"]
-    again = told(fast, slow)
-    assert {**again, "notes": 0, "traces": 0} == {**found, "notes": 0, "traces": 0}
-
-
-def test_steps_never_reach_from_one_window_into_the_next():
-    windows = [later(loop(4, number=k), k * SECOND) for k in (0, 4)]  # numbered on
-    assert told(*windows)["steps"]["numbers"] == [1, 2, 3, 5, 6, 7]
-    for line in windows:
-        line.events = [e | {"name": e["name"].replace("ProfilerStep#", "step ")} for e in line.events]
-        for end in [e["t1"] for e in line.events if e["name"].startswith("step ")]:
-            line.annotation("Optimizer.step#SGD.step", end - 4000, end - 3000)
-    found = told(*windows)
-    assert found["steps"]["rule"] == "optimizer" and found["steps"]["total"] == 6
-    assert found["step_ms"]["range"] == [step_ms()] * 2
-
-
-@pytest.mark.parametrize("other", [loop(number=30), later(loop(rank=1), SECOND)])
-def test_what_overlaps_or_is_of_another_rank_is_another_process(other):
-    assert len(told(loop(rank=0), other, what_if=False)["ranks"]) == 2
-
-
-def test_a_window_without_such_steps_is_left_out():
-    bare = later(loop(), SECOND)
-    bare.events = [e for e in bare.events if "ProfilerStep" not in e["name"]]
-    found = told(bare, loop(), what_if=False)
-    assert found["steps"]["count"] == 5 and found["ranks"] is None
-    assert "1 further profiler window of the process without such steps is left out" in found["notes"]
 
 
 def test_a_trace_without_an_accelerator_is_not_called_a_gpu():
