@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import intervals
-from profiler.analysis.trace.collectives import EVERYBODY, Collective, Executions, bus_factor, executions
+from profiler.analysis.trace.collectives import Collective, Executions, bus_factor, executions
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.ranks import NOTHING, Ranks
 from profiler.trace.model import NONE, Flags, Ints
@@ -89,9 +89,10 @@ class Shared:
 
 
 def shared(ranks: Ranks) -> tuple[Shared, ...]:
-    """How fast collectives are once everybody has arrived; what is waited for most comes first."""
+    """How fast collectives of the counted steps are once everybody has arrived; what is waited for most
+    comes first."""
     m = ranks.matched
-    rows = np.flatnonzero(np.isin(m.kind, EVERYBODY))
+    rows = np.flatnonzero(m.compared)
     if ranks.basis == NOTHING or not len(rows):
         return ()
     took = np.where(m.there, m.end - m.start, np.iinfo(np.int64).max).min(axis=1)

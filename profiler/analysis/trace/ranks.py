@@ -83,6 +83,12 @@ class Matched:
         """bool[m, r]: who took part."""
         return self.row >= 0
 
+    @property
+    def compared(self) -> Flags:
+        """bool[m]: in which every rank needs every other; of counted steps, where these have any."""
+        every = np.isin(self.kind, EVERYBODY)
+        return every & self.counted if (every & self.counted).any() else every
+
 
 @dataclass(frozen=True)
 class Ranks:

@@ -44,10 +44,7 @@ def straggler(ranks: Ranks, step_ns: int | None) -> Straggler:
     `step_ns`: steady step time of the slowest process; None without steps: then nobody is named.
     """
     m = ranks.matched
-    keep = np.isin(m.kind, EVERYBODY)
-    if (keep & m.counted).any():
-        keep &= m.counted
-    names = ranks.names
+    keep, names = m.compared, ranks.names
     if ranks.basis == NOTHING or not keep.any():
         return Straggler(None, 0.0, None, 0, "no collective of several ranks could be compared", ())
     when = arrivals(m, ranks.basis)[keep]

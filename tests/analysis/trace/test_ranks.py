@@ -216,6 +216,9 @@ def test_two_slow_ranks_hold_nobody_up_alone() -> None:
 def test_the_transfer_alone_is_what_the_last_to_arrive_spends() -> None:
     [row] = shared(together(job([[10_000, 20_000], [15_000, 18_000]])))
     assert (row.count, row.transfer_ns, row.wait_ns) == (2, SENDING, 3500)
+    first_is_slow = [[10_000, 20_000, 20_000, 20_000], [90_000, 18_000, 18_000, 18_000]]
+    [row] = shared(together(job(first_is_slow)))
+    assert (row.count, row.wait_ns) == (3, 2000), "the first step of a window does not count"
 
 
 @needs_reference
