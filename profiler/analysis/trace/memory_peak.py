@@ -165,7 +165,7 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
     return tuple(sorted(found, key=lambda row: (-row.bytes, row.operator, row.stack)))
 
 
-def stacks(j: Joined, rows: Ints) -> list[str]:
+def stacks(j: Joined, rows: Ints | Codes) -> list[str]:
     """The call stack of each host row: what the nearest operator carries, else Python functions around."""
     host, texts = j.trace.host, j.trace.names
     carrier = nearest(j.parent, host.stack >= 0)
