@@ -199,15 +199,13 @@ class WorkloadPage(Page):
             return
         values = self.settings()
         off = catalog.not_applicable(self.info, values, self.machine)
-        errors = self.form.errors()
-        errors = {name: why for name, why in errors.items() if name not in off}
-        if not errors:
-            errors = {**catalog.check(self.info, values, self.machine), **self._data_errors()}
-        self._errors = errors
+        errors = catalog.check(self.info, values, self.machine) | self._data_errors() | self.form.errors()
+        shown = [name for name in self.form.fields if name in errors and name not in off]
+        self._errors = errors = {name: errors[name] for name in shown}
         self.form.show_hints(
             errors=errors,
             warnings=catalog.advise(self.info, values, self.machine),
-            off=off,
+            off={name: self._why_off(name, why) for name, why in off.items()},
             notes={**self._device_note(values), **self._fault_notes(values)},
         )
         self._show_faults(values)
@@ -224,14 +222,20 @@ class WorkloadPage(Page):
         on_cpu = self.machine.device(values["device"]) == "cpu"
         return {"device": "this machine's CPU: no GPU here"} if on_cpu and not self.machine.gpus else {}
 
+    def _why_off(self, name: str, why: str) -> str:
+        """A fault that cannot act says what it would do all the same."""
+        assert self.info is not None
+        faulty = name in self.info.faults
+        return f"{catalog.fault(name).summary}.\n{why[:1].upper()}{why[1:]}" if faulty else why
+
     def _fault_notes(self, values: Mapping[str, Any]) -> dict[str, str]:
         """What each fault does and brings, and what cures it."""
         assert self.info is not None
         on_cpu, notes = self.machine.device(values["device"]) == "cpu", {}
         for fault in map(catalog.fault, self.info.faults):
+            word = verdict_title(fault.on_cpu if on_cpu else fault.verdict).lower()
             cure = f"cured by {fault.remedy[0]} {told(fault.remedy[1])}" if fault.remedy else ""
-            brings = listed((verdict_title(fault.on_cpu if on_cpu else fault.verdict), cure))
-            notes[fault.name] = f"{fault.summary}.\n{brings}"
+            notes[fault.name] = f"{fault.summary}.\n{listed((f'Brings {word}', cure))}"
         return notes
 
     def _show_faults(self, values: Mapping[str, Any]) -> None:

@@ -212,6 +212,8 @@ class Form(QWidget):
         field.changed.connect(lambda name=setting.name: self.changed.emit(name))
         text, hint = label(setting.label, "label"), Hint()
         text.setBuddy(field)
+        text.setWordWrap(True)
+        text.setFixedWidth(LABEL_WIDTH)  # all groups in one line, however long a name is
         grid.setRowMinimumHeight(at, FORM_ROW)
         grid.addWidget(text, at, 0)
         grid.addWidget(field, at, 1)
@@ -219,6 +221,7 @@ class Form(QWidget):
             hint.setContentsMargins(0, 0, 0, 10)
             grid.addWidget(hint, at + 1, 1)
         else:
+            hint.setContentsMargins(0, 4, 0, 4)
             grid.addWidget(hint, at, 2, Qt.AlignmentFlag.AlignVCenter)
         self.fields[setting.name], self.hints[setting.name], self.labels[setting.name] = field, hint, text
         hint.show_text(brief(setting.help))

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from profiler.catalog._machine import UNKNOWN, Machine, lacking, slow
-from profiler.catalog._read import Setting, WorkloadInfo, close, get, load
+from profiler.catalog._read import Setting, WorkloadInfo, close, fault, get, load
 from profiler.errors import UsageError
 from profiler.paths import entry_point
 
@@ -84,16 +84,17 @@ def _text(value: Any) -> str:
 def check(info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN) -> dict[str, str]:
     """Settings that keep the workload from running, here on `machine`: name -> reason."""
     unfit = {s.name: reason for s in info.settings if (reason := _unfit(s, values.get(s.name, s.default)))}
-    if unfit or (unfit := lacking(machine, values)):
-        return unfit
-    return dict(load(info.name).check(_settled(info, values, machine)))
+    return unfit or {**load(info.name).check(_settled(info, values, machine)), **lacking(machine, values)}
 
 
 def not_applicable(
     info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN
 ) -> dict[str, str]:
     """Settings that mean nothing beside the others: name -> reason. A form disables them."""
-    return dict(_shared("settings").not_applicable(_settled(info, values, machine)))
+    settings = _settled(info, values, machine)
+    gone = "cuda" if settings.device == "cpu" else ""
+    off = {name: "needs a GPU" for name in info.faults if fault(name).needs == gone}
+    return off | _shared("settings").not_applicable(settings)
 
 
 def advise(info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN) -> dict[str, str]:

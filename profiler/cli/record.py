@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="settings",
                         help="a setting of the workload; may be given many times")
     parser.add_argument("--data", type=Path, metavar="DIR",
-                        help="the workload's data, instead of what it makes itself")
+                        help="images, text or WAV files for the workload, instead of what it makes itself")
     _recording.add_common(parser)
     parser.add_argument("--steps", type=int, metavar="N", help="end after N training steps")
     parser.add_argument("--trace-steps", type=int, metavar="N",

@@ -86,13 +86,14 @@ def _print_workload(info: WorkloadInfo, faults: Sequence[FaultInfo]) -> None:
 def _print_fault(fault: FaultInfo) -> None:
     print(f"{fault.title}: {NEEDS.get(fault.needs, fault.needs)}\n\n{fault.doc}\n")
     print(f"Acts in {', '.join(fault.workloads)}")
+    command = ["stepscope", "record", "--workload"]
+    if fault.needs == "ranks":
+        command = "stepscope record -- torchrun --nproc-per-node 2 --no-python stepscope workload-run".split()
     control = {"size": "smallest", **fault.control}
     for title, values in (("Healthy control", control),
                           ("With the fault", {**control, **fault.faulty, fault.name: 1})):
-        words = ["stepscope", "record", "--workload", fault.workloads[0]]
-        for pair in values.items():
-            words += ["--set", _assigned(dict([pair]))]
-        print(f"\n{title}\n  {shlex.join(words)}")
+        pairs = [word for pair in values.items() for word in ("--set", _assigned(dict([pair])))]
+        print(f"\n{title}\n  {shlex.join([*command, fault.workloads[0], *pairs])}")
 
 
 def _verdict(fault: FaultInfo) -> str:

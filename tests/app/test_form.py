@@ -14,7 +14,7 @@ from app.panels.launch_workload import NAME, WorkloadPage
 from app.widgets.fields import BoolField, ListField, NumberField, PathField, SegmentField, TextField
 from app.widgets.form import Form, make_field
 from profiler import catalog
-from profiler.catalog import Setting
+from profiler.catalog import Gpu, Machine, Setting
 
 
 def setting(name: str, kind: str, default: object, **more: object) -> Setting:
@@ -119,6 +119,28 @@ def test_the_wheel_is_left_to_the_page(qtbot: QtBot, dark: None) -> None:
     assert form.values() == before
 
 
+def test_a_folded_group_opens_for_good_and_for_its_fields(qtbot: QtBot, dark: None) -> None:
+    form = Form()
+    qtbot.addWidget(form)
+    rows = [setting("a", "int", 5), *(setting(name, "int", 1, group="Faults") for name in "bc")]
+    form.show_settings(rows, folded=("Faults",))
+    form.show()
+    heading = form.folds["Faults"]
+    assert form.fields["a"].isVisible() and not form.fields["b"].isVisible()
+    assert heading.accessibleName() == "Faults, folded"
+    heading.show_note("2 to order")
+    assert heading.accessibleDescription() == "2 to order"
+    heading.setFocus()
+    qtbot.keyClick(heading, Qt.Key.Key_Space)
+    assert form.fields["c"].isVisible() and heading.accessibleName() == "Faults, open"
+    form.show_settings(rows, folded=("Faults",))  # another form: what was opened stays open
+    assert form.fields["b"].isVisible()
+    form.folds["Faults"].click()
+    assert not form.fields["b"].isVisible()
+    form.focus("b")
+    assert form.fields["b"].isVisible()
+
+
 def test_every_workload_gets_a_form(qtbot: QtBot, dark: None) -> None:
     page = WorkloadPage()
     qtbot.addWidget(page)
@@ -173,6 +195,61 @@ def test_presets_fill_in_and_own_values_are_custom(page: WorkloadPage) -> None:
     assert page.spec().name == "mine"
     page.reset()
     assert page.presets.value() == "typical" and page.spec().name == ""
+
+
+@pytest.fixture
+def images(page: WorkloadPage) -> WorkloadPage:
+    page.show_workload(catalog.get("image_classification"))
+    return page
+
+
+def test_faults_say_what_they_bring(images: WorkloadPage) -> None:
+    heading = images.form.folds["Faults"]
+    assert not heading.isChecked() and heading.note().endswith("none is on")
+    for fault in map(catalog.fault, images.info.faults if images.info else ()):
+        assert fault.summary in images.form.hints[fault.name].text()
+    hint = images.form.hints["slow_storage"].text()
+    assert "input-bound" in hint and "workers 4" in hint
+    images.form.set_values({"slow_storage": 2.0})
+    images._on_changed("slow_storage")
+    assert heading.note() == "Slow storage 2"
+    assert images.changed_settings()["slow_storage"] == 2.0
+    images.form.set_values({"slow_storage": 11.0})
+    images._on_changed("slow_storage")
+    assert images.reason() == ("slow_storage", "Slow storage: 10 or less")
+    assert "10 or less" in heading.note()
+
+
+def test_what_the_machine_lacks_stands_beside_its_field(images: WorkloadPage) -> None:
+    images.form.set_values({"precision": "float16"})
+    images._on_changed("precision")
+    assert images.reason() == ("", "")  # nobody has looked yet
+    images.show_machine(Machine(()))
+    assert images.reason()[0] == "precision" and "needs a GPU" in images.reason()[1]
+    assert "needs a GPU" in images.form.hints["precision"].text()
+    device = images.form.fields["device"]
+    assert isinstance(device, ListField)
+    assert [device.itemText(i) for i in range(device.count())] == ["auto", "cpu"]
+    images.show_machine(Machine((Gpu("NVIDIA H200", 9.0), Gpu("NVIDIA H200", 9.0))))
+    assert images.reason() == ("", "")
+    assert [device.itemText(i) for i in range(device.count())] == ["auto", "cpu", "cuda:0", "cuda:1"]
+    images.form.set_values({"device": "cuda:1"})
+    images._on_changed("device")
+    assert images.form.hints["device"].text() == "NVIDIA H200"
+    images.show_machine(Machine((Gpu("Tesla T4", 7.5),)))
+    assert "there is no cuda:1" in images.reason()[1]
+    images.form.set_values({"device": "cuda:0", "precision": "tf32"})
+    images._on_changed("device")
+    assert "Tesla T4 has no tf32" in images.reason()[1]
+
+
+def test_every_wrong_field_says_why_at_once(images: WorkloadPage) -> None:
+    images.show_machine(Machine(()))
+    images.form.set_values({"batch_size": 0, "device": "cuda:0"})
+    images._on_changed("device")
+    assert images.form.hints["batch_size"].text() == "1 or more"
+    assert "no GPU here" in images.form.hints["device"].text()
+    assert images.reason()[0] == "batch_size"  # the first in the form
 
 
 def test_entries_are_kept_while_another_workload_is_shown(page: WorkloadPage) -> None:

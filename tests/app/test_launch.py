@@ -86,6 +86,18 @@ def test_the_command_line_is_that_of_a_terminal(launch: Any) -> None:
     assert QGuiApplication.clipboard().text() == launch.command_line()
 
 
+def test_run_waits_for_what_the_machine_lacks(window: MainWindow, launch: Any, qtbot: QtBot) -> None:
+    launch.show_workload("language_model")
+    launch.workload.form.set_values({"precision": "tf32"})
+    launch.workload._on_changed("precision")
+    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy, timeout=15_000)
+    assert launch.panes.run_button.isEnabled()  # this doctor does not tell which GPUs there are
+    launch.preflight.machine = Machine(())
+    launch.preflight.changed.emit()
+    assert not launch.panes.run_button.isEnabled()
+    assert launch.panes.estimate.whole_text().startswith("Precision: tf32 needs a GPU")
+
+
 def test_search_narrows_the_gallery(launch: Any, qtbot: QtBot) -> None:
     def shown() -> list[str]:
         model = launch.gallery._model
