@@ -19,6 +19,9 @@ from profiler.errors import UsageError
 
 NEEDS = {"cpu": "acts on any machine", "cuda": "needs a GPU", "ranks": "needs several processes"}
 
+ONE = "stepscope record --workload"
+RANKS = "stepscope record -- torchrun --nproc-per-node 2 --no-python stepscope workload-run"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="tell about this one: a workload or a fault")
@@ -86,14 +89,12 @@ def _print_workload(info: WorkloadInfo, faults: Sequence[FaultInfo]) -> None:
 def _print_fault(fault: FaultInfo) -> None:
     print(f"{fault.title}: {NEEDS.get(fault.needs, fault.needs)}\n\n{fault.doc}\n")
     print(f"Acts in {', '.join(fault.workloads)}")
-    command = ["stepscope", "record", "--workload"]
-    if fault.needs == "ranks":
-        command = "stepscope record -- torchrun --nproc-per-node 2 --no-python stepscope workload-run".split()
+    command = f"{RANKS if fault.needs == 'ranks' else ONE} {fault.workloads[0]}"
     control = {"size": "smallest", **fault.control}
     for title, values in (("Healthy control", control),
                           ("With the fault", {**control, **fault.faulty, fault.name: 1})):
         pairs = [word for pair in values.items() for word in ("--set", _assigned(dict([pair])))]
-        print(f"\n{title}\n  {shlex.join([*command, fault.workloads[0], *pairs])}")
+        print(f"\n{title}\n  {command} {shlex.join(pairs)}")
 
 
 def _verdict(fault: FaultInfo) -> str:
