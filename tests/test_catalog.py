@@ -66,7 +66,7 @@ STAGES = {"data", "h2d", "forward", "backward", "optimizer", "other"}
 def test_each_fault_fulfils_the_protocol(fault: FaultInfo) -> None:
     assert fault.title and fault.doc.startswith(fault.summary)
     assert {fault.verdict, fault.on_cpu} <= VERDICTS and fault.stage in STAGES
-    assert fault.needs in ("cpu", "cuda", "ranks") and (fault.needs == "cpu") == bool(fault.factor)
+    assert fault.needs in ("cpu", "cuda", "ranks") and (fault.needs == "cuda") == (not fault.factor)
     assert fault.factor is None or fault.factor[0] <= fault.factor[1]
     for word in (fault.verdict, fault.on_cpu, fault.rule, "Remedy"):
         assert word in fault.doc
@@ -173,12 +173,15 @@ def test_unknown_workload_names_the_close_ones() -> None:
 def test_check_tells_every_reason_and_greying_needs_no_error(images: WorkloadInfo) -> None:
     values = images.defaults()
     assert catalog.check(images, values) == {}
-    assert set(catalog.not_applicable(images, values)) == {"prefetch_factor", "persistent_workers"}
+    off = catalog.not_applicable(images, values)
+    assert set(off) - set(images.faults) == {"prefetch_factor", "persistent_workers"}
+    assert "1 worker" in off["few_workers"] and "torchrun" in off["uneven_ranks"] and "gc_pauses" not in off
+    assert "needs a GPU" in catalog.not_applicable(images, values, Machine(()))["large_copies"]
     assert "workers" in catalog.advise(images, values)
     bad = catalog.check(images, {**values, "batch_size": 0, "workers": 999})
     assert set(bad) == {"batch_size", "workers"}
     assert "pin_memory" in catalog.advise(images, {**values, "pin_memory": True, "device": "cpu"})
-    assert catalog.not_applicable(images, {**values, "workers": 1}) == {}
+    assert "prefetch_factor" not in catalog.not_applicable(images, {**values, "workers": 1})
 
 
 def test_other_spellings_of_a_choice(images: WorkloadInfo) -> None:

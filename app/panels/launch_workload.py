@@ -13,7 +13,7 @@ from app.spec import LaunchSpec
 from app.tokens import SCREEN_HEADING
 from app.widgets.basic import ElidedLabel, Surface, row, strip
 from app.widgets.button import Button, Segments
-from app.widgets.fields import ListField
+from app.widgets.fields import NBSP, ListField
 from app.widgets.form import Form
 from profiler import catalog
 from profiler.catalog import FAULTS, UNKNOWN, Machine, Setting, WorkloadInfo
@@ -229,13 +229,16 @@ class WorkloadPage(Page):
         return f"{catalog.fault(name).summary}.\n{why[:1].upper()}{why[1:]}" if faulty else why
 
     def _fault_notes(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """What each fault does and brings, and what cures it."""
+        """What each fault does and brings, and what cures it where that can be set here."""
         assert self.info is not None
         on_cpu, notes = self.machine.device(values["device"]) == "cpu", {}
         for fault in map(catalog.fault, self.info.faults):
-            word = verdict_title(fault.on_cpu if on_cpu else fault.verdict).lower()
-            cure = f"cured by {fault.remedy[0]} {told(fault.remedy[1])}" if fault.remedy else ""
-            notes[fault.name] = f"{fault.summary}.\n{listed((f'Brings {word}', cure))}"
+            parts = [f"Brings {verdict_title(fault.on_cpu if on_cpu else fault.verdict).lower()}"]
+            if fault.remedy:
+                name, value = fault.remedy
+                if name not in catalog.check(self.info, {**values, name: value}, self.machine):
+                    parts.append(f"cured by {name}{NBSP}{told(value)}")
+            notes[fault.name] = f"{fault.summary}.\n{listed(parts)}"
         return notes
 
     def _show_faults(self, values: Mapping[str, Any]) -> None:

@@ -90,11 +90,17 @@ def check(info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKN
 def not_applicable(
     info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN
 ) -> dict[str, str]:
-    """Settings that mean nothing beside the others: name -> reason. A form disables them."""
+    """Settings that mean nothing beside the others in a run of one process: name -> reason.
+
+    A form disables them.
+    """
     settings = _settled(info, values, machine)
-    gone = "cuda" if settings.device == "cpu" else ""
-    off = {name: "needs a GPU" for name in info.faults if fault(name).needs == gone}
-    return off | _shared("settings").not_applicable(settings)
+    lacks = {"ranks": "needs several processes, under torchrun"}
+    if settings.device == "cpu":
+        lacks["cuda"] = "needs a GPU"
+    needs = {name: fault(name).needs for name in info.faults}
+    off = {name: lacks[need] for name, need in needs.items() if need in lacks}
+    return _shared("settings").not_applicable(settings) | off
 
 
 def advise(info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN) -> dict[str, str]:

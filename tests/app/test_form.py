@@ -209,7 +209,7 @@ def test_faults_say_what_they_bring(images: WorkloadPage) -> None:
     for fault in map(catalog.fault, images.info.faults if images.info else ()):
         assert fault.summary in images.form.hints[fault.name].text()
     hint = images.form.hints["slow_storage"].text()
-    assert "input-bound" in hint and "workers 4" in hint
+    assert "input-bound" in hint and "workers\u00a04" in hint
     images.form.set_values({"slow_storage": 2.0})
     images._on_changed("slow_storage")
     assert heading.note() == "Slow storage 2"
