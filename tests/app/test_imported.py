@@ -40,7 +40,7 @@ def test_the_verdict_is_the_traces(imported: Path) -> None:
         told = query(run, Live())
     assert told.word == "input_bound" and told.confidence == "high"
     assert not told.testable  # a trace has no command to repeat
-    assert told.remedy == "workers 0 \u2192 1" and "ms" in "".join(text for text, _ in told.sentence)
+    assert told.remedy == "workers 0 \u2192 2" and "ms" in "".join(text for text, _ in told.sentence)
 
 
 def test_a_trace_without_steps_has_a_verdict_too(tmp_path: Path) -> None:
