@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.spec import LaunchSpec
@@ -65,6 +65,8 @@ class Page(Surface):
         scroll.setWidget(self.form)
         self.box.addWidget(scroll, 1)
         self.form.changed.connect(self._on_changed)
+        # after a group that opened has been laid out
+        self.form.wanted.connect(lambda f: QTimer.singleShot(0, f, lambda: scroll.ensureWidgetVisible(f)))
 
     def _on_changed(self, name: str) -> None:
         self.edited.emit()

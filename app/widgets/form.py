@@ -115,6 +115,7 @@ class Form(QWidget):
     """Rows by group. `changed` after each edit; `show_hints` puts sentences and states beside the fields."""
 
     changed = Signal(str)  # the setting's name
+    wanted = Signal(QWidget)  # a field that must come into view
 
     def __init__(self, below: bool = False, parent: QWidget | None = None) -> None:
         """With `below`, fields are wide and the sentences stand under them."""
@@ -276,3 +277,4 @@ class Form(QWidget):
         if (heading := self.folds.get(self._settings[name].group)) is not None:
             heading.setChecked(True)
         self.fields[name].setFocus()
+        self.wanted.emit(self.fields[name])

@@ -220,6 +220,15 @@ def test_faults_say_what_they_bring(images: WorkloadPage) -> None:
     assert "10 or less" in heading.note()
 
 
+def test_a_field_that_is_asked_for_comes_into_view(images: WorkloadPage, qtbot: QtBot) -> None:
+    images.resize(700, 400)
+    images.show()
+    field = images.form.fields["slow_storage"]
+    assert not field.isVisible()
+    images.form.focus("slow_storage")
+    qtbot.waitUntil(lambda: not field.visibleRegion().isEmpty())
+
+
 def test_what_the_machine_lacks_stands_beside_its_field(images: WorkloadPage) -> None:
     images.form.set_values({"precision": "float16"})
     images._on_changed("precision")
