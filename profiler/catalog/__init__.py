@@ -2,7 +2,8 @@
 
 A file of `workloads/` that does not start with `_` is a workload. It has a
 docstring, TITLE, GROUP, ICON, UNIT, SIZES, a dataclass `Settings`, `check(settings)`
-and `run(settings, data)`. With `check_data(path)` it takes the user's own data.
+and `run(settings, data)`. With `check_data(path)` it takes the user's own data;
+with `not_applicable(settings)` it says itself what means nothing beside what.
 A file of `workloads/_faults/` is a fault to order: a float setting of its name
 in every workload in which it can act.
 """

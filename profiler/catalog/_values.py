@@ -100,7 +100,8 @@ def not_applicable(
         lacks["cuda"] = "needs a GPU"
     needs = {name: fault(name).needs for name in info.faults}
     off = {name: lacks[need] for name, need in needs.items() if need in lacks}
-    return _shared("settings").not_applicable(settings) | off
+    of = getattr(load(info.name), "not_applicable", _shared("settings").not_applicable)
+    return of(settings) | off
 
 
 def advise(info: WorkloadInfo, values: Mapping[str, Any], machine: Machine = UNKNOWN) -> dict[str, str]:
