@@ -17,7 +17,7 @@ GRAVE = 0.15  # from which it is a major one
 _TITLES = {
     "compute": "Kernels run", "communication_exposed": "Communication that nothing hides",
     "transfer_exposed": "Copies that nothing hides", "queued": "Submitted, the device has not begun",
-    "queued:peer": "Waiting for another device", "input_wait": "Idle while the loop waits for its batch",
+    "input_wait": "Idle while the loop waits for its batch",
     "allocator": "Idle during memory calls (cudaMalloc and kin)",
     "transfer_host": "Idle while the host stages a copy", "sync": "Idle inside a blocking synchronisation",
 }

@@ -20,7 +20,7 @@ def check(facts: TraceFacts) -> Outcome:
     if said := small(facts, NAME, SCENARIO):
         return said
     evidence = [Evidence(f"Idle while the host launches, mean per {unit(facts)}", ms(facts.shares.launching),
-                         "ms", SOURCE), *classes(facts, "queued", "queued:peer")]
+                         "ms", SOURCE), *classes(facts, "queued")]
     host = facts.trace.host
     rows = np.flatnonzero(facts.joined.kernel_launch & facts.in_step)
     if len(rows):

@@ -30,8 +30,9 @@ WITHOUT = {
 _WORDS = {
     "input_wait": "input_bound", "transfer_exposed": "transfer_bound", "transfer_host": "transfer_bound",
     "communication_exposed": "communication_bound", "sync": "sync_bound", "allocator": "allocator_bound",
-    "queued": "launch_bound", "queued:peer": "launch_bound",
-}
+    "queued": "launch_bound",
+}  # waiting for another device has none: it is no cost of this one, nor of a launch
+PEER = "queued:peer"
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class Shares:
         return self.classes.get(name, 0.0) / self.window if self.window else 0.0
 
     def word(self, name: str) -> str:
-        """The verdict word that stands for a class other than compute."""
+        """The verdict word that stands for a class other than compute; "" where none does."""
         if name.startswith("other:"):
             return "host_bound"
         if name == "host":
             return "launch_bound" if 2 * self.launching >= self.classes.get("host", 0.0) else "host_bound"
-        return _WORDS[name]
+        return _WORDS.get(name, "")
 
     def waits(self) -> dict[str, float]:
         """Share of every class other than compute, the largest first."""
@@ -62,7 +63,7 @@ class Shares:
 
     def large(self) -> list[str]:
         """Words of the classes that fill more than 15 % of the window; of `host` also of its parts."""
-        words = [self.word(name) for name, share in self.waits().items() if share > LARGE]
+        words = [word for name, share in self.waits().items() if share > LARGE and (word := self.word(name))]
         host = self.classes.get("host", 0.0)
         for part, word in ((self.launching, "launch_bound"), (host - self.launching, "host_bound")):
             if self.window and part / self.window > LARGE:
@@ -107,7 +108,15 @@ def decide(shares: Shares, speedups: Mapping[str, float], error: float | None, w
         return Decision("compute_bound", tuple(large), sure, reason, gain)
     return Decision("unknown", tuple(large), "low",
                     f"compute takes {100 * compute:.0f} % of a step, below 85 %, and no single cost that "
-                    "could be removed would give more than 5 %", gain)
+                    f"could be removed would give more than 5 %{_peer(shares)}", gain)
+
+
+def _peer(shares: Shares) -> str:
+    """A clause where waiting for another device is the largest class beside compute."""
+    name, share = next(iter(shares.waits().items()), ("", 0.0))
+    if name != PEER or share <= WORTH:
+        return ""
+    return f"; waiting for another device takes {100 * share:.0f} % of it"
 
 
 def _reason(scenario: str, gain: float, step_ns: float | None) -> str:
@@ -130,5 +139,8 @@ def _from_classes(shares: Shares, why: str) -> Decision:
                         f"compute takes {100 * compute:.0f} % of the time, below 85 %, and no other class "
                         f"more than 5 %; {why}")
     first = shares.word(name)
+    if not first:
+        return Decision("unknown", tuple(large), "low", "waiting for another device is the largest class "
+                        f"beside compute, {100 * share:.0f} % of the time; {why}")
     return Decision(first, tuple(word for word in large if word != first), "low",
                     f"{name} is the largest class beside compute, {100 * share:.0f} % of the time; {why}")

@@ -84,6 +84,15 @@ def test_without_predictions_small_classes_name_nothing():
     assert verdict(shares(queued=14), withheld="none")[0] == "compute_bound"
 
 
+@pytest.mark.parametrize("speedups", [{}, {"no_sync": 1.01}])
+def test_waiting_for_another_device_has_no_word_and_is_the_reason_where_it_is_largest(speedups):
+    found = decide(shares(queued__peer=30, queued=10), speedups, 0.0, "" if speedups else "none")
+    assert found.verdict == "unknown" and found.also == () and "another device" in found.reason
+    smaller = decide(shares(queued__peer=20, queued=30), speedups, 0.0, "" if speedups else "none")
+    assert "another device" not in smaller.reason
+    assert ({smaller.verdict, *smaller.also} - {"unknown"}) == {"launch_bound"}
+
+
 def test_predictions_of_a_replay_that_is_withheld_are_not_used():
     assert verdict(shares(queued=30), withheld="the replay is 7 % off", no_sync=2.0)[0] == "launch_bound"
 
