@@ -19,6 +19,7 @@ from profiler.replay.work import Work
 BUDGET = 80_000       # operations of one replay
 TRUSTED = 0.05        # error of the unchanged replay up to which predictions are given
 APART = 0.02          # by which ratios of means and medians differ when they tell different stories
+STORIES = 0.1         # by which they do so that both have to be told
 SAME = 0.0005         # difference of the bounded and the unbounded error from which both are replayed
 SOME = 0.01           # gain from which it matters that the loader might not keep up
 HALVINGS = 12         # in search of the factor of host costs
@@ -91,11 +92,16 @@ def predict(j: Joined, steps: Steps, steady: Steady, *, budget: int = BUDGET,
         return replace(result, withheld=why)
     w = work.find(m)
     names = scenarios.SCENARIOS if len(j.trace.device) else ("no_input_wait",)
-    return replace(result, scenarios=tuple(_scenario(name, variants, w, error) for name in names))
+    # The drawn steps may differ a little from all of them; their ratio holds for the step that is told.
+    step = variants[0].pace.step if scale_to_ns else steady.step_ns
+    return replace(result, scenarios=tuple(_scenario(name, variants, w, error, step) for name in names))
 
 
-def _scenario(name: str, variants: list[_Variant], w: Work, error: float) -> Scenario:
-    """One scenario; its interval holds every variant, and what one step more or less would change."""
+def _scenario(name: str, variants: list[_Variant], w: Work, error: float, step: float) -> Scenario:
+    """One scenario of a step of `step` ns.
+
+    Its interval holds every variant, and what one step more or less would change.
+    """
     first = variants[0]
     paced = [v.changed(scenarios.SCENARIOS[name], w) for v in variants]
     ratios = [v.pace.over(pace) for v, pace in zip(variants, paced)]
@@ -106,11 +112,15 @@ def _scenario(name: str, variants: list[_Variant], w: Work, error: float) -> Sce
     if abs(mean / speedup - 1) > APART:
         also.append(("mean instead of median steps", mean))
     span = ratios + first.pace.spread(paced[0])
-    note = GAP_UNKNOWN if name == "no_launch_overhead" and first.unseen and speedup > 1 + SOME else ""
+    notes = []
+    if abs(mean / speedup - 1) > STORIES:
+        notes.append(f"{mean:.2f} by mean steps")
+    if name == "no_launch_overhead" and first.unseen and speedup > 1 + SOME:
+        notes.append(GAP_UNKNOWN)
     if name != "no_input_wait" and first.m.loader.hidden and max([speedup, *(s for _, s in also)]) > 1 + SOME:
-        note = "; ".join(filter(None, (note, LOADER_UNKNOWN)))
-    return Scenario(name, round(first.pace.step / speedup), speedup, min(span) * (1 - error),
-                    max(span) * (1 + error), note, tuple(also))
+        notes.append(LOADER_UNKNOWN)
+    return Scenario(name, round(step / speedup), speedup, min(span) * (1 - error), max(span) * (1 + error),
+                    "; ".join(notes), tuple(also))
 
 
 def _scale(unchanged: _Variant, target: int) -> float:

@@ -255,3 +255,16 @@ def test_only_what_a_checkpoint_reads_still_blocks(name: str | None, blocks: boo
         line.step(k, begin, at)
     gain = replay(line).speedups()["no_sync"]
     assert gain == pytest.approx(1) if blocks else gain > 1.2
+
+
+def test_stalls_of_a_few_steps_are_told_beside_the_median() -> None:
+    told = replay(workers([20] * 14 + [9_000] * 6 + [20] * 10))
+    ready = scenario(told, "no_input_wait")
+    assert ready.speedup < 1.1
+    assert "by mean steps" in ready.note and dict(ready.also)["mean instead of median steps"] > 2
+    assert ready.step_ns == pytest.approx(steps_ns(workers([20] * 30)), rel=0.02)
+
+
+def steps_ns(line: Timeline) -> int:
+    j = Joined(line.trace())
+    return steady.steady(j, steps.find(j)).step_ns
