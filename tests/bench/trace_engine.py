@@ -43,9 +43,10 @@ CURVE_MEMORY = 2500  # MB at ten million events
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took: wall time in seconds, peak resident memory in bytes."""
+    """What a process took: wall time and processor time (children too) in seconds, peak memory in bytes."""
 
     seconds: float
+    cpu: float
     peak: int
     output: str
 
@@ -67,7 +68,8 @@ def measure(command: Sequence[str | Path]) -> Cost:
         if child.returncode:
             raise SystemExit(f"{' '.join(map(str, command))} ended with {child.returncode}:\n"
                              f"{err.read().decode(errors='replace')[-2000:]}")
-        return Cost(seconds, usage.ru_maxrss * 1024, out.read().decode(errors="replace"))
+        return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024,
+                    out.read().decode(errors="replace"))
 
 
 def together(command: Sequence[str | Path]) -> int:
@@ -129,12 +131,14 @@ def compare(trace: Path, hta: Path, repeats: int) -> bool:
     seconds = {name: statistics.median(c.seconds for c in all_) for name, all_ in costs.items()}
     peak = {name: max(statistics.median(c.peak for c in all_), together(commands[name]))
             for name, all_ in costs.items()}
-    print(f"{'':24} {'seconds':>8} {'range':>15} {'peak MB':>8} {'time/HTA':>9} {'memory/HTA':>11}")
+    print(f"{'':24} {'seconds':>8} {'range':>15} {'CPU s':>6} {'peak MB':>8} {'time/HTA':>9} "
+          f"{'memory/HTA':>11}")
     met = True
     for name, all_ in costs.items():
         times = sorted(c.seconds for c in all_)
         spread = f"{times[0]:.2f} to {times[-1]:.2f}"
-        line = f"{name:24} {seconds[name]:8.2f} {spread:>15} {peak[name] / MB:8.0f}"
+        cpu = statistics.median(c.cpu for c in all_)
+        line = f"{name:24} {seconds[name]:8.2f} {spread:>15} {cpu:6.2f} {peak[name] / MB:8.0f}"
         if name in AIMS:
             ratio, memory = seconds[name] / seconds["HTA"], peak[name] / peak["HTA"]
             within = ratio <= AIMS[name][0] and memory <= AIMS[name][1]
@@ -150,7 +154,7 @@ def compare(trace: Path, hta: Path, repeats: int) -> bool:
 def curve(source: Path, folder: Path, sizes: Sequence[int], suffix: str) -> bool:
     """Time and memory over growing files; whether memory stays within its bound."""
     met = True
-    print(f"{'file':44}" + "".join(f" {name:>34}" for name in OURS))
+    print(f"{'file':44}" + "".join(f" {name:>46}" for name in OURS))
     for events in sizes:
         trace = folder / f"curve{suffix}"
         about = make(source, trace, events)
@@ -159,7 +163,8 @@ def curve(source: Path, folder: Path, sizes: Sequence[int], suffix: str) -> bool
         for options in OURS.values():
             cost = measure(ours(trace, *options))
             peak = max(cost.peak, together(ours(trace, *options)))
-            line += f" {cost.seconds:10.2f} s {peak / MB:6.0f} MB {cost.seconds / made * 1e6:6.2f} us/ev"
+            line += (f" {cost.seconds:8.2f} s {peak / MB:5.0f} MB"
+                     f" {cost.seconds / made * 1e6:5.2f} us/event, {cost.cpu / made * 1e6:4.2f} of CPU")
             met &= peak <= CURVE_MEMORY * MB
         trace.unlink()
         print(line, flush=True)
