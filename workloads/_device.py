@@ -10,6 +10,7 @@ from typing import Any
 
 from workloads._common import WorkloadError
 from workloads._faults import Faults
+from workloads._ranks import device_name, join
 from workloads._settings import CommonSettings, needs_gpu
 
 
@@ -23,7 +24,7 @@ def start(settings: CommonSettings, suits_cpu: bool) -> Any:
     torch.manual_seed(settings.seed)
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    device = pick_device(settings.device)
+    device = pick_device(device_name(settings.device))
     if device.type != "cuda":
         _check_cpu(settings, device)
     if settings.compile != "off" and not any(map(which, ("cc", "gcc", "g++", "clang", "cl"))):
@@ -39,6 +40,7 @@ def start(settings: CommonSettings, suits_cpu: bool) -> Any:
         print("no GPU was found, and on the CPU this takes long; size=smallest takes seconds",
               file=sys.stderr, flush=True)
     Faults(settings).start()
+    join(device)
     return device
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from workloads._common import WorkloadError
 from workloads._faults import Faults
+from workloads._ranks import ranks, share
 from workloads._settings import CommonSettings
 
 
@@ -20,14 +21,15 @@ def make_loader(dataset: Any, settings: CommonSettings, faults: Faults | None = 
     from torch.utils.data import DataLoader
 
     faults = faults or Faults(settings)
-    if len(dataset) < settings.batch_size:
+    if len(dataset) < settings.batch_size * ranks():
         raise WorkloadError(f"one batch of {settings.batch_size} is more than all {len(dataset)} samples",
                             "Use a smaller batch_size or more data")
     options = faults.loader({
-        "batch_size": settings.batch_size, "shuffle": True, "drop_last": True,
-        "num_workers": settings.workers, "prefetch_factor": settings.prefetch_factor,
+        "batch_size": settings.batch_size, "drop_last": True, "num_workers": settings.workers,
+        "prefetch_factor": settings.prefetch_factor,
         "pin_memory": settings.pin_memory, "persistent_workers": settings.persistent_workers,
-        "generator": torch.Generator().manual_seed(settings.seed), **options})
+        "generator": torch.Generator().manual_seed(settings.seed),
+        **share(dataset, settings.seed), **options})
     if not options["num_workers"]:
         options |= {"prefetch_factor": None, "persistent_workers": False}
     return DataLoader(faults.dataset(dataset), **options)
@@ -44,12 +46,17 @@ class Batches:
         self.index = count()
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """One epoch."""
         if self.settings.prefetch_to_device:
             yield from self._ahead()
             return
         for batch in self.loader:
-            yield self._moved(self._host(batch))
+            yield self._moved(self._host(batch))[:len(batch)]  # not what a fault added
+
+    def epoch(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """The batches of one epoch, which is told to a sampler that shares them among ranks."""
+        if hasattr(self.loader.sampler, "set_epoch"):
+            self.loader.sampler.set_epoch(number)
+        return iter(self)
 
     def _host(self, batch: Any) -> tuple[Any, ...]:
         shapes = [part.shape for part in batch if hasattr(part, "shape")]
@@ -80,7 +87,7 @@ class Batches:
                 coming = self._moved(self._host(batch))
             if ready:
                 yield ready
-            ready = coming
+            ready = coming[:len(batch)]
         if ready:
             self._take(ready, stream)
             yield ready

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, count
 from typing import Any
 
 from workloads._common import Progress
 from workloads._device import autocast
 from workloads._faults import Faults
 from workloads._loader import Batches, make_loader
+from workloads._ranks import leave, together
 from workloads._settings import CommonSettings, TrainingSettings
 
 
 @dataclass(frozen=True)
 class State:
-    """What a fault may look at and use while a loop runs. `optimizer` is None where nothing is trained."""
+    """What a fault may look at and use while a loop runs.
+
+    `optimizer` is None where nothing is trained; `kept` is closed when the loop ends.
+    """
 
     settings: CommonSettings
     device: Any
     model: Any
     optimizer: Any = None
+    kept: ExitStack = field(default_factory=ExitStack)
 
 
 def optimizer_options(settings: TrainingSettings) -> dict[str, bool]:
@@ -75,14 +82,15 @@ def train(settings: TrainingSettings, device: Any, dataset: Any, model: Any, opt
 
     faults = Faults(settings)
     loader = make_loader(dataset, settings, faults, **options)
-    model = faults.model(model)
+    model = together(faults.model(model))
     forward = forward_of(model, settings)
     scaler = torch.amp.GradScaler(device.type, enabled=settings.precision == "float16")
     state = State(settings, device, model, optimizer)
     progress = Progress(settings.steps, settings.batch_size * per_sample, unit)
-    epochs = Batches(loader, settings, device, faults)
-    while True:
-        for batch in epochs:
+    batches = Batches(loader, settings, device, faults)
+    state.kept.callback(leave)
+    with state.kept:
+        for batch in chain.from_iterable(map(batches.epoch, count())):
             if progress.step % settings.accumulate == 0:
                 optimizer.zero_grad()
             with autocast(settings, device):
@@ -94,4 +102,4 @@ def train(settings: TrainingSettings, device: Any, dataset: Any, model: Any, opt
                 scaler.update()
             faults.after_step(state, progress.step)
             if progress.update(loss):
-                return
+                break

@@ -8,7 +8,7 @@ fault's module has:
     docstring   its first line is the help of the dial; then what it does, the rule
                 and the verdict it must bring, the remedy, and the factor
     VERDICT     the word of the diagnosis; ON_CPU is that of a run on the CPU, where it differs
-    RULE        the `rule` of the finding that names it
+    RULE        the name of the rule whose finding names it
     STAGE       the stage that grows: data, h2d, forward, backward, optimizer, other
     REMEDY      (setting of the workload, value), or None where no setting helps
     FACTOR      (low, high): total wall time against the control at strength 1 on a CPU;
@@ -26,11 +26,13 @@ and any of these hooks, called only while its dial is above 0:
     loader(options, strength)                returns the keyword arguments of DataLoader
     collate(function, strength)              returns the function that joins samples to a batch
     model(model, strength)                   returns the module to call
-    batch(batch, index, strength)            returns the batch to use, a tuple of host tensors
+    batch(batch, index, strength)            returns the batch to use, a tuple of host tensors; what it
+                                             adds at the end goes to the device and no further
     before_step(state, index, strength)      after backward, before the weights change
     after_step(state, index, strength)       at the end of the step
 
-`state` has settings, device, model and optimizer (None where nothing is trained).
+`state` has settings, device, model, optimizer (None where nothing is trained), and
+`kept`, an ExitStack that is closed when the loop ends.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from types import ModuleType
 from typing import Any
 
 STRONGEST = 10.0  # of any dial; 1 is the default strength
-TRAINING = ("image_classification", "language_model", "speech")
+TRAINING = ("language_model", "image_classification", "speech")
 EVERY = (*TRAINING, "image_inference")
 
 

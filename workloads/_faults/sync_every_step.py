@@ -5,10 +5,9 @@ does that looks for broken gradients or logs them. Each read waits until the
 device has done all it was given, and lets it run dry. Strength 1 reads each
 gradient once, 2 twice.
 
-Rule sync_bound, verdict sync_bound, stage other. On a CPU there is no device to
-wait for: the norms cost host time, host_bound. Remedy: read once every few
-steps, from one tensor.
-Factor on a CPU against the control: 1.1 to 2.
+Rule sync_bound, verdict sync_bound, stage other. Remedy: no setting; read once
+every few steps, from one tensor.
+Factor: needs a GPU. On a CPU there is nothing to wait for.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from workloads._faults import TRAINING
 NAME = "sync_every_step"
 TITLE = "Reads in every step"
 VERDICT = "sync_bound"
-ON_CPU = "host_bound"
 RULE = "sync_bound"
 STAGE = "other"
 REMEDY = None
-FACTOR = (1.1, 2.0)
-NEEDS = "cpu"
+FACTOR = None
+NEEDS = "cuda"
 WORKLOADS = TRAINING
 CONTROL: dict[str, Any] = {}
 FAULTY: dict[str, Any] = {}

@@ -1,0 +1,38 @@
+"""The loop saves a checkpoint every few steps and waits for it.
+
+Every fifth step writes model and optimizer, at strength 1 to three files, as the
+last, the best and the numbered one.
+
+Rule stalls, verdict host_bound, stage other. Remedy: no setting; save less often, or
+in a thread from a copy.
+Factor on a CPU against the control: 1.3 to 4.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+NAME = "periodic_checkpoint"
+TITLE = "Checkpoints"
+VERDICT = "host_bound"
+RULE = "stalls"
+STAGE = "other"
+REMEDY = None
+FACTOR = (1.3, 4.0)
+NEEDS = "cpu"
+WORKLOADS = ("image_classification", "language_model", "speech")
+CONTROL = {"threads": 1, "image_size": 32, "batch_size": 2}
+FAULTY: dict[str, Any] = {}
+EVERY_STEPS, FILES = 5, 3
+
+
+def after_step(state: Any, index: int, strength: float) -> None:
+    """Save in every fifth step."""
+    if index % EVERY_STEPS < EVERY_STEPS - 1:
+        return
+    import torch
+
+    for _ in range(max(1, round(FILES * strength))):
+        with tempfile.TemporaryFile() as file:
+            torch.save({"model": state.model.state_dict(), "optimizer": state.optimizer.state_dict()}, file)
