@@ -22,28 +22,30 @@ class WorkloadError(Exception):
 class Progress:
     """Counts steps and says about once a second, on stdout, how far the loop is and how the loss stands."""
 
-    def __init__(self, steps: int, samples: int, unit: str = "samples") -> None:
-        """`samples`: how many of `unit` one step takes."""
-        self.steps, self.samples, self.unit = steps, samples, unit
-        self.step = 0
+    def __init__(self, steps: int, samples: int, unit: str = "samples", tells: str = "loss") -> None:
+        """`samples`: how many of `unit` one step takes; `tells`: what the number of a step is."""
+        self.steps, self.samples, self.unit, self.tells = steps, samples, unit, tells
+        self.step = self.taken = 0
         self.started = self.told = time.monotonic()
 
-    def update(self, loss: Any) -> bool:
-        """One step is done. True when it was the last one."""
+    def update(self, loss: Any, samples: int | None = None) -> bool:
+        """One step is done, of other `samples` where that is given. True when it was the last one."""
         self.step += 1
+        self.taken += self.samples if samples is None else samples
         now = time.monotonic()
         last = self.step >= self.steps
         if last or self.step == 1 or now - self.told >= 1:
             self.told = now
             # The only read of the loss: each one waits for the device.
-            print(f"step {self.step}/{self.steps} loss {loss.item():.4f}", flush=True)
+            value = loss if isinstance(loss, float) else loss.item()
+            print(f"step {self.step}/{self.steps} {self.tells} {value:.4f}", flush=True)
         if last:
             self.finish()
         return last
 
     def finish(self) -> None:
         seconds = time.monotonic() - self.started
-        rate = self.step * self.samples / seconds
+        rate = self.taken / seconds
         print(f"{self.step} steps in {seconds:.1f} s, {rate:.1f} {self.unit}/s over all of them", flush=True)
 
 
