@@ -19,7 +19,7 @@ LONG_MEDIANS, LONG_NS = 6, 30_000   # a launch call above both was held up
 
 @dataclass(frozen=True, slots=True)
 class Launches:
-    """Of the whole trace, `per_step` apart. A call inside another call is part of it."""
+    """Of the calls that are looked at, `per_step` apart. A call inside another call is part of it."""
 
     calls: int                   # that launch a kernel or a graph
     graphs: int                  # of them, that launch a graph
@@ -38,31 +38,38 @@ class Launches:
     single_kernels: int          # kernels with a launch call of their own
 
 
-def launches(j: Joined, steps: Steps) -> Launches:
-    """Launch statistics of a trace."""
+def launches(j: Joined, steps: Steps, among: Flags | None = None, rows: Flags | None = None) -> Launches:
+    """Launch statistics of a trace.
+
+    `among`: host rows to look at, `rows`: device rows to look at, bool[n] each; None: all. `per_step`,
+    `kernels_per_step` and the median beyond which a call was held up are of the whole trace in any case.
+    """
     host, device = j.trace.host, j.trace.device
     cost = durations(host.start, host.end)
-    calls = np.flatnonzero(j.kernel_launch)
+    every = np.flatnonzero(j.kernel_launch)
+    calls = every if among is None else every[among[every]]
     graph = j.call[calls] == Call.GRAPH
+    shown = np.ones(len(device), bool) if rows is None else rows
     kernel = device.kind == Kind.KERNEL
     launched = j.launch >= 0
     owner = np.where(launched, j.launch, 0)
     single = kernel & launched & ~_in_graph(j)
     late = device.start - host.start[owner] if len(host) else np.zeros(len(device), np.int64)
-    fine = launched & (late >= 0)
+    fine = launched & (late >= 0) & shown
     owns = np.zeros(len(host), bool)
     owns[j.launch[launched]] = True
-    middle = float(np.median(cost[calls])) if len(calls) else 0.0
-    long = held_up(j)
+    middle = float(np.median(cost[every])) if len(every) else 0.0
+    long = held_up(j) if among is None else np.intersect1d(held_up(j), calls)
+    single &= shown
     return Launches(
         calls=len(calls), graphs=int(graph.sum()),
-        per_step=_per_step(steps, host.start[calls]),
+        per_step=_per_step(steps, host.start[every]),
         kernels_per_step=_per_step(steps, host.start[j.launch[kernel & launched]]),
         cost=_spread(cost[calls]), cost_ns=int(cost[calls].sum()),
         held_up=len(long), held_up_ns=round(float((cost[long] - middle).sum())),
         delay=_spread(late[fine]),
         latency=_spread(late[fine & kernel & j.compute & first_in_idle_stream(j) & ~told_to_wait(j)]),
-        negative=int((launched & (late < 0)).sum()), unlaunched=int((~launched).sum()),
+        negative=int((launched & shown & (late < 0)).sum()), unlaunched=int((~launched & shown).sum()),
         without_activity=int((~owns[calls]).sum()),
         short_kernels=int((single & (durations(device.start, device.end) < cost[owner])).sum())
         if len(host) else 0,
