@@ -106,10 +106,25 @@ def _print_partition(told: Mapping[str, Any]) -> None:
                  format_share(1.0, 1)])
     print_table(rows, [f"{told['device']['name']}", "ms/step" if steps["count"] else "ms", "share"], [1, 2],
                 indent="  ")
+    devices = [d for d in told.get("devices") or () if d["partition_ms"]]
+    if len(devices) > 1:
+        print()
+    for device in devices if len(devices) > 1 else ():
+        print(f"  device {device['device']}: {_largest(device['partition_ms'])}")
     if told["stages_ms"] or not told["step_ms"]:
         return
     print(f"\n  {_spread(told['step_ms'], decimals)}, {format_count(steps['count'])} of "
           f"{format_count(steps['total'])} steps counted, by {steps['rule']}")
+
+
+def _largest(part: Mapping[str, float]) -> str:
+    """The three largest classes of a partition on one line."""
+    whole = sum(part.values())
+    decimals = ms_decimals(whole * 1e6)
+    most = sorted(part.items(), key=lambda item: -item[1])[:3]
+    said = [f"{class_title(name)} {format_ms(ms * 1e6, decimals)} ({format_share(ms / whole)})"
+            for name, ms in most if ms]
+    return f"{', '.join(said)}, of {format_ms(whole * 1e6, decimals)}"
 
 
 def _print_what_if(told: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from profiler.cli import main
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
-from tests.rules.trace.loops import later, loop, step_ms
+from tests.rules.trace.loops import later, loop, step_ms, two_devices
 from tests.rules.trace.test_cupti import KINETO
 from tests.runs import CPU_STAGES_MS, STAGE_MS, make_run
 
@@ -48,6 +48,17 @@ def test_for_people(tmp_path, capsys):
     assert "data wait" in text and "batches ready" in text and "of 6 steps counted, by ProfilerStep" in text
     assert "Try num_workers 0 → 2" in text and "at most" in text and "verify" not in text
     assert "None" not in text and "nan" not in text.lower()
+
+
+@pytest.mark.parametrize("second_us", [300, 0])
+def test_each_of_several_devices_has_a_line(tmp_path, capsys, second_us):
+    line = two_devices(second_us=second_us)
+    if not second_us:
+        line.events = [e for e in line.events if e["args"].get("device") != 1]
+    assert main(["diagnose", str(line.save(tmp_path / "a.json"))]) == 0
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert ("  device 1: host 0.7 ms (69 %), compute 0.3 ms (30 %)" in text) is bool(second_us)
+    assert ("  device 0: compute 0.6 ms (60 %), " in text) is bool(second_us)
 
 
 def test_a_recording_takes_its_verdict_from_its_trace(tmp_path, capsys):

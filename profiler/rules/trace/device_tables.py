@@ -19,15 +19,23 @@ from profiler.trace.model import NONE
 
 POINTS = 200  # of a series that is written out
 LONGEST = 20  # idle gaps that are listed
+# Of launches, what says something of the device.
+_OF_KERNELS = ("delay_us", "latency_us", "negative", "short_kernels", "single_kernels", "kernels_per_step")
 
 
 def launching(facts: TraceFacts) -> dict[str, Any] | None:
-    """Launch calls, their cost and the device's delay; None without any call."""
-    found = launches(facts.joined, facts.steps)
+    """Launch calls of the counted steps, their cost and the device's delay; None without any call.
+
+    What compares them with kernels is None where these are not all there.
+    """
+    found = launches(facts.joined, facts.steps, facts.in_step, facts.activities)
     if not found.calls:
         return None
     counted = facts.steps.counted
     told = figures(found, "per_step", "kernels_per_step", "cost", "delay", "latency")
+    if facts.lacks:
+        return told | dict.fromkeys(_OF_KERNELS) | {"cost_us": _us(found.cost)} | (
+            {"calls_per_step": float(found.per_step[counted].mean())} if len(found.per_step) else {})
     if len(found.per_step):
         told |= {"calls_per_step": float(found.per_step[counted].mean()),
                  "kernels_per_step": float(found.kernels_per_step[counted].mean())}
@@ -37,10 +45,10 @@ def launching(facts: TraceFacts) -> dict[str, Any] | None:
 def queues(facts: TraceFacts) -> list[dict[str, Any]] | None:
     """Activities that were submitted and had not begun, over the counted steps' time; None without any."""
     facts = facts.single
-    windows = facts.windows
-    if not facts.on_device or not len(windows):
+    windows = union(facts.windows[:, 0], facts.windows[:, 1])
+    if not facts.on_device or facts.lacks or not len(windows):
         return None
-    found = depths(facts.joined, (int(windows[:, 0].min()), int(windows[:, 1].max())))
+    found = depths(facts.joined, windows)
     return [{"device": d.device, "stream": d.stream, "mean": d.mean, "max": d.max,
              "series": _series(d) if d.stream is None else None} for d in found] or None
 
@@ -57,14 +65,29 @@ def _series(depth: Depth) -> dict[str, list[float]]:
 def copied(facts: TraceFacts) -> list[dict[str, Any]] | None:
     """Copies and memsets by kind, with bytes and GB/s; None without any in the steps."""
     found = copies(facts.joined, facts.activities)
-    return [{**figures(c), "ms_per_step": per_step(facts, c.total_ns / 1e6)} for c in found] or None
+    unsure = {"overlapped_ms": None} if facts.lacks else {}
+    return [{**figures(c), **unsure, "ms_per_step": per_step(facts, c.total_ns / 1e6)} for c in found] or None
 
 
 def busy(facts: TraceFacts) -> list[dict[str, Any]] | None:
-    """Kernel time as a sum and as a union, and what ran beside what, in the counted steps; by device."""
+    """Kernel time as a sum and as a union, and what ran beside what, in the counted steps; by device.
+
+    Of each device its own partition. None where kernels are missing.
+    """
+    if facts.lacks:
+        return None
     windows = union(facts.windows[:, 0], facts.windows[:, 1])
     found = devices(facts.joined, windows)
-    return [{**figures(d, "streams"), "streams": [figures(s) for s in d.streams]} for d in found] or None
+    return [{**figures(d, "streams"), **_partition(facts, d.device),
+             "streams": [figures(s) for s in d.streams]} for d in found] or None
+
+
+def _partition(facts: TraceFacts, device: int) -> dict[str, Any]:
+    """Means over the counted windows of one device, whose windows are its own."""
+    part = facts.partition_of(device)
+    return {"window_ms": part.mean_window_ns / 1e6 or None,
+            "partition_ms": {name: ns / 1e6 for name, ns in part.mean_ns.items()} or None,
+            "launching_ms": part.mean_launching_ns / 1e6}
 
 
 def gaps(facts: TraceFacts) -> dict[str, Any] | None:

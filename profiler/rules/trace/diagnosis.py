@@ -72,6 +72,7 @@ class TraceDiagnosis:
             "throughput": None, "whole_run": None, "ranks": numbers.ranks(self.every), "live": {},
             "window_ms": facts.shares.window / 1e6 if not facts.lacks else None,
             "partition_ms": numbers.partition_ms(facts), **tables.partition(facts),
+            "gpu_data_incomplete": numbers.incomplete(facts),
             "what_if": numbers.what_if(facts), "replay_error": facts.replay.error,
             "replay": numbers.replay(facts),
             "findings": [finding.to_json() for finding in self.findings],

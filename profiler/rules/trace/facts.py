@@ -110,6 +110,12 @@ class TraceFacts:
     def partition(self) -> Partition:
         return partition.partition(self.joined, self.steps, labels=self.labels)
 
+    def partition_of(self, device: int) -> Partition:
+        """That of any device of the process, of its own windows."""
+        if device == self.partition.device:
+            return self.partition
+        return partition.partition(self.joined, self.steps, device, self.labels)
+
     @cached_property
     def labels(self) -> Labels:
         return Labels(self.joined, self.steps)
@@ -243,7 +249,7 @@ class TraceFacts:
 
     @cached_property
     def modules(self) -> tuple[Module, ...]:
-        return modules(self.owners, self.activities)
+        return modules(self.owners, self.activities, self.in_step)
 
     @cached_property
     def work(self) -> Counted:

@@ -47,14 +47,15 @@ def _series(line: Timeline) -> dict[str, list[float | None]]:
 
 
 def efficiency(facts: TraceFacts) -> dict[str, Any] | None:
-    """MFU with its convention, peak and source; None where no accelerator is in the trace."""
-    return figures(facts.mfu) if facts.on_device else None
+    """MFU with its convention, peak and source; None without an accelerator, or without its kernels."""
+    return figures(facts.mfu) if facts.on_device and not facts.lacks else None
 
 
 def roofs(facts: TraceFacts) -> dict[str, Any] | None:
-    """Operators whose work their shapes tell, and the limits of their devices; None without any."""
+    """Operators whose work their shapes tell, and the limits of their devices; None without any, or without
+    all their kernels."""
     counted = facts.work
-    if not len(counted):
+    if facts.lacks or not len(counted):
         return None
     found = roofline(facts.owners, counted, facts.in_step[counted.row])
     return {"points": cut(map(figures, found.points), "time_ms"), "roofs": [figures(r) for r in found.roofs]}

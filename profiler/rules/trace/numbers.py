@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from profiler.analysis.summary import Spread
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import NONE
@@ -28,6 +30,17 @@ def steps(facts: TraceFacts) -> dict[str, Any]:
             "total": len(found) if found.per_step else 0, "rule": found.rule, "kind": "trace",
             "windows": facts.steady.kind, "warm_up": 0,
             "numbers": [int(n) for n in found.number[facts.steady.counted] if n != NONE], "left_out": {}}
+
+
+def incomplete(facts: TraceFacts) -> list[dict[str, Any]] | None:
+    """gpu_data_incomplete: the steps of whose launches more than 1 % lack their kernels; None without any.
+
+    `step` is the step's number, None where the trace has none.
+    """
+    told, number = facts.complete, facts.found.number
+    rows = np.flatnonzero(told.incomplete).tolist()
+    return [{"step": int(number[k]) if number[k] != NONE else None, "launches": int(told.launches[k]),
+             "missing": int(told.missing[k])} for k in rows] or None
 
 
 def partition_ms(facts: TraceFacts) -> dict[str, float] | None:
@@ -64,7 +77,8 @@ def device(facts: TraceFacts) -> dict[str, Any]:
         return {"kind": "cpu", "name": "CPU"}
     known = facts.properties
     memory = known.get("totalGlobalMem")
-    return {"kind": "accelerator", "id": facts.partition.device,
+    number = facts.partition.device
+    return {"kind": "accelerator", "id": None if number == NONE else number,
             "name": str(known.get("name") or "GPU, not named in the trace"),
             "memory_total": memory if isinstance(memory, int) else None}
 

@@ -19,9 +19,10 @@ KIND = "trace"  # of the result
 _CODE = ("analysis", "importers", "replay", "rules", "trace")  # what the figures of a result come from
 NOT_ANALYSED = "this version has not analysed the run's traces yet: stepscope diagnose RUN does so"
 # What is put into the diagnosis of a recording, beside its own figures.
-_ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "what_if", "replay_error",
-          "replay", "kernels", "operators", "modules", "communication", "waiting", "launches", "queue",
-          "copies", "devices", "gaps", "critical_path", "memory", "efficiency", "roofline", "traces")
+_ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "gpu_data_incomplete",
+          "what_if", "replay_error", "replay", "kernels", "operators", "modules", "communication", "waiting",
+          "launches", "queue", "copies", "devices", "gaps", "critical_path", "memory", "efficiency",
+          "roofline", "traces")
 
 
 @cache

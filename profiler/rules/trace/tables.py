@@ -87,8 +87,13 @@ def communication(facts: TraceFacts) -> dict[str, Any] | None:
     found = facts.communication
     if not found.count:
         return None
-    return {**figures(found, "kinds", "rows"), "kinds": [figures(row) for row in found.kinds],
-            "by_size": cut((figures(row) for row in found.rows), "time_ms")}
+    unsure = {"exposed_ms": None, "overlapped_ms": None} if facts.lacks else {}  # compute is missing
+
+    def told(row: Any) -> dict[str, Any]:
+        return figures(row, "kinds", "rows") | unsure
+
+    return {**told(found), "kinds": [told(row) for row in found.kinds],
+            "by_size": cut(map(told, found.rows), "time_ms")}
 
 
 def waiting(found: Ranks | None, who: Straggler | None) -> dict[str, Any] | None:

@@ -45,6 +45,20 @@ def loop(steps: int = 6, *, wait_us: int = 0, kernels: int = 20, kernel_us: int 
     return line
 
 
+def two_devices(first_us: int = 600, second_us: int = 300) -> Timeline:
+    """Steps of 1 ms with one kernel on each of two devices."""
+    line, correlation = Timeline(), 0
+    for k in range(6):
+        begin = k * 1000 * US
+        line.step(k, begin, begin + 1000 * US)
+        for device, long in ((0, first_us), (1, second_us)):
+            correlation += 1
+            at = begin + (20 + 20 * device) * US
+            line.call("cudaLaunchKernel", at, at + 10 * US, correlation)
+            line.kernel("gemm", at + 20 * US, at + (20 + long) * US, correlation, device=device)
+    return line
+
+
 def later(line: Timeline, ns: int) -> Timeline:
     """The same, so much later."""
     for event in line.events:
