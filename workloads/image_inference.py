@@ -25,6 +25,7 @@ from workloads import _settings
 from workloads._common import Progress, WorkloadError
 from workloads._device import autocast, start
 from workloads._faults import Faults
+from workloads._faults import faults as faults_in
 from workloads._loader import Batches, make_loader
 from workloads._pictures import SUFFIXES, made_pictures
 from workloads._serving import Request, Requests, told
@@ -42,6 +43,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "typical": {},
     "stress": {"model": "vit_b_16", "batch_size": 256, "images": 4096, "rate": 2000.0, "steps": 1000},
 }
+OFFLINE = "needs mode=offline"
 WAITING = 4  # batches of requests that may wait; more are refused
 
 
@@ -115,6 +117,7 @@ def check(settings: Settings) -> dict[str, str]:
     if settings.model == "vit_b_16" and settings.image_size % 16:
         problems["image_size"] = "vit_b_16 needs a multiple of 16"
     if settings.mode == "online":
+        problems |= {name: why for name, why in _without_loader().items() if getattr(settings, name)}
         if settings.prefetch_to_device:
             problems["prefetch_to_device"] = "online a batch would have to wait for the next one"
         if settings.cuda_graphs and not settings.static_shapes:
@@ -126,8 +129,13 @@ def not_applicable(settings: Settings) -> dict[str, str]:
     """Settings without a meaning beside the others: name -> reason."""
     off = _settings.not_applicable(settings)
     if settings.mode == "online":
-        return off | dict.fromkeys(("prefetch_factor", "persistent_workers"), "needs mode=offline")
+        return off | _without_loader() | dict.fromkeys(("prefetch_factor", "persistent_workers"), OFFLINE)
     return off | dict.fromkeys(("rate", "max_wait_ms"), "needs mode=online")
+
+
+def _without_loader() -> dict[str, str]:
+    """Faults of a DataLoader, of which there is none online: name -> reason."""
+    return {fault.NAME: OFFLINE for fault in faults_in("image_inference") if hasattr(fault, "loader")}
 
 
 def check_data(path: Path) -> None:

@@ -131,6 +131,8 @@ def test_settings_of_the_other_mode_mean_nothing() -> None:
     assert {"rate", "max_wait_ms"} <= not_applicable(info, {}).keys()
     assert not_applicable(info, online).keys().isdisjoint({"rate", "max_wait_ms"})
     assert "persistent_workers" in not_applicable(info, {**online, "workers": 2})
+    assert not_applicable(info, online)["few_workers"] == "needs mode=offline"
+    assert check(info, {**online, "workers": 2, "few_workers": 1.0}) == {"few_workers": "needs mode=offline"}
     assert "next one" in check(info, {**online, "prefetch_to_device": True, "pin_memory": True})[
         "prefetch_to_device"]
     assert "differ in size" in check(info, {**online, "cuda_graphs": True})["cuda_graphs"]

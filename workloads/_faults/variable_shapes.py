@@ -30,7 +30,7 @@ FAULTY: dict[str, Any] = {}
 def batch(batch: Any, index: int, strength: float) -> Any:
     """Images [n, c, h, w] cut in both sides, sequences [n, t] in length; labels [n] as they are."""
     share = random.Random(index).uniform(max(0.25, 1 - 0.5 * strength), 1)
-    return tuple(_cut(part, share) for part in batch)
+    return tuple(_cut(part, share) if hasattr(part, "dim") else part for part in batch)
 
 
 def _cut(part: Any, share: float) -> Any:
