@@ -10,7 +10,8 @@ import numpy as np
 from profiler.analysis.trace.joined import Joined, take
 from profiler.analysis.trace.memory import Timeline
 from profiler.analysis.trace.moments import climb, highest, innermost
-from profiler.analysis.trace.owners import MODULE, Owners, nearest
+from profiler.analysis.trace.owners import MODULE, Owners
+from profiler.analysis.trace.stacks import stacks
 from profiler.analysis.trace.steps import Steps
 from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
@@ -23,7 +24,6 @@ ACTIVATION = "activation"        # made in forward, freed by backward; without a
 GRADIENT = "gradient"            # made in backward, and outlives it
 OPTIMIZER_STATE = "optimizer state"  # made in an optimizer's step, and outlives it
 UNKNOWN = "unknown"
-FRAMES = 12  # of a stack of Python functions, from the innermost
 
 
 @dataclass(frozen=True)
@@ -163,22 +163,3 @@ def _grouped(j: Joined, owners: Owners, around: Codes, kind: list[str], size: In
         sums[key][1] += 1
     found = [Live(*key, bytes=total, count=count) for key, (total, count) in sums.items()]
     return tuple(sorted(found, key=lambda row: (-row.bytes, row.operator, row.stack)))
-
-
-def stacks(j: Joined, rows: Ints | Codes) -> list[str]:
-    """The call stack of each host row: what the nearest operator carries, else Python functions around."""
-    host, texts = j.trace.host, j.trace.names
-    carrier = nearest(j.parent, host.stack >= 0)
-    function = nearest(j.parent, host.kind == Kind.PYTHON)
-
-    def one(row: int) -> str:
-        if carrier[row] >= 0:
-            return texts[host.stack[carrier[row]]]
-        frames: list[str] = []
-        while row >= 0 and function[row] >= 0 and len(frames) < FRAMES:
-            at = int(function[row])
-            frames.append(texts[host.name[at]])
-            row = int(j.parent[at])
-        return ";".join(frames)
-
-    return [one(row) for row in rows.tolist()]

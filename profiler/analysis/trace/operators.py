@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiler.analysis.trace import tensor_cores
+from profiler.analysis.trace import stacks, tensor_cores
 from profiler.analysis.trace.grouping import coded, extremes, summed
 from profiler.analysis.trace.joined import take
 from profiler.analysis.trace.nesting import inside_own_group, subtotals
@@ -52,7 +52,10 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     if not len(chosen):
         return ()
     host = trace.host
-    columns = {"name": host.name, "shapes": host.dims, "types": host.types, "stack": host.stack}
+    columns = {"name": host.name, "shapes": host.dims, "types": host.types}
+    names = dict.fromkeys(columns, trace.names)
+    if "stack" in keys:
+        names["stack"], columns["stack"] = stacks.coded(owners.joined)
     first, code = coded([columns[key][chosen] for key in keys or ("name",)])
     first, n = chosen[first], len(first)
     group = np.full(len(trace.host), NONE, np.int32)
@@ -66,8 +69,8 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     device = _device(owners, group, outermost, n)
     on_host, on_device = max(int(own.sum()), 1), max(int(device.own.sum()), 1)
     possible = [tensor_cores.eligible(trace.names[c]) for c in host.name[first].tolist()]
-    texts = [tuple(trace.names[v] if v >= 0 else "" for v in values)
-             for values in zip(*(columns[key][first].tolist() for key in keys or ("name",)), strict=True)]
+    texts = list(zip(*([names[key][v] if v >= 0 else "" for v in columns[key][first].tolist()]
+                       for key in keys or ("name",)), strict=True))
     order = sorted(range(n), key=lambda i: (-device.total[i], -total[i], texts[i]))
     return tuple(
         Operator(texts[i], int(calls[i]), int(total[i]), float(total[i] / calls[i]), int(low[i]),
