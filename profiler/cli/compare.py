@@ -56,7 +56,8 @@ def print_comparison(told: Mapping[str, Any]) -> None:
         rows = [[class_title(r["class"]), *_times(r)] for r in told["partition_ms"] if r["a_ms"] or r["b_ms"]]
         print()
         print_table(rows, [head, "A", "B", "B\u2212A"], [1, 2, 3], indent="  ")
-    for key, title in (("kernels", "kernel"), ("operators", "operator, host self")):
+    for key, title in (("kernels", "kernel"), ("operators_device", "operator, device"),
+                       ("operators", "operator, host self")):
         _print_changes(told[key], f"{title}, {head}")
     for note in told["notes"]:
         print(f"Note: {note}.")

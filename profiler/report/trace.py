@@ -19,6 +19,7 @@ from profiler.units import (
 )
 
 ROWS = 15
+FRAMES = 3  # of a call stack, from the innermost
 _STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
            "transfer_host": "h2d", "input_wait": "data", "sync": "sync", "queued": "backward",
            "queued:peer": "communication", "allocator": "optimizer"}  # whose colour a class wears
@@ -34,7 +35,7 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
             "partition": _partition(told), "unit": "step" if _steps(told)["count"] else "trace",
             "steps": _counted(told),
             "what_if": _what_if(told), "error": _error(told),
-            "tables": [table for table in (_kernels(told), _operators(told), _copies(told),
+            "tables": [table for table in (_kernels(told), _operators(told), _stacks(told), _copies(told),
                                            _communication(told), _memory(told)) if table]}
 
 
@@ -108,6 +109,17 @@ def _operators(told: Mapping[str, Any]) -> Table | None:
              _ms(r["device_total_ms"])) for r in found["by_name"]["rows"][:ROWS]]
     return {"title": "Operators", "note": "in the counted steps", "rows": rows,
             "head": ("Operator", "calls", "host self ms", "device self ms", "device total ms")}
+
+
+def _stacks(told: Mapping[str, Any]) -> Table | None:
+    """Who called which operator; a stack's innermost frames."""
+    found = (told.get("operators") or {}).get("by_stack")
+    if not found:
+        return None
+    rows = [(r["key"][0], "; ".join(r["key"][1].split(";")[:FRAMES]), format_count(r["calls"]),
+             _ms(r["host_self_ms"]), _ms(r["device_self_ms"])) for r in found["rows"][:ROWS] if r["key"][1]]
+    return {"title": "Operators by call stack", "note": "in the counted steps", "rows": rows,
+            "head": ("Operator", "called from", "calls", "host self ms", "device self ms")} if rows else None
 
 
 def _copies(told: Mapping[str, Any]) -> Table | None:

@@ -35,6 +35,12 @@ def test_figures_are_per_step_and_absolute(pair, capsys):
     assert kernels["gelu_kernel"]["b_total_count"] == 220
     assert found["kernels"]["new"] == found["kernels"]["vanished"] == 1
     assert {row["key"][0] for row in found["operators"]["rows"]} == {"aten::relu", "aten::gelu"}
+    on_device = {row["key"][0]: row for row in found["operators_device"]["rows"]}
+    assert on_device["aten::gelu"]["state"] == "new" and on_device["aten::gelu"]["b_ms"] == pytest.approx(0.4)
+    assert on_device["aten::relu"]["a_total_ms"] == pytest.approx(5 * 0.4)
+    wait = partition["input_wait"]
+    assert wait["a_total_ms"] == pytest.approx(5 * wait["a_ms"])
+    assert wait["b_total_ms"] == pytest.approx(11 * wait["b_ms"])
     assert [(s["a"], s["b"]) for s in found["steps"]][:5] == [(n, n) for n in range(11, 16)]
 
 
@@ -50,6 +56,7 @@ def test_for_people(pair, capsys):
     assert main(["compare", *pair]) == 0
     text = capsys.readouterr().out.replace("\u00a0", " ")
     assert "B is faster: A's step takes 1.32 × B's" in text
+    assert "operator, device, ms/step" in text and "operator, host self, ms/step" in text
     assert "relu_kernel" in text and "vanished" in text and "None" not in text
 
 

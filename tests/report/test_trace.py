@@ -46,3 +46,10 @@ def test_every_small_real_trace_has_a_report(file, tmp_path, capsys):
     assert main(["import", str(TRACES / file), "-o", str(run)]) == 0
     _, seen = page(run)
     assert "html" in seen.tags and "None" not in seen.words
+
+
+def test_operators_by_the_line_that_calls_them(tmp_path, capsys):
+    line = loop(wait_us=400)
+    line.python("train.py(9): main", min(e["t0"] for e in line.events), max(e["t1"] for e in line.events))
+    _, seen = page(imported(tmp_path, line))
+    assert "Operators by call stack" in seen.words and "train.py(9): main" in seen.words

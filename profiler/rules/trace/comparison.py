@@ -19,7 +19,8 @@ def compare(a: TraceFacts, b: TraceFacts) -> dict[str, Any]:
     return {"schema": 1, "a": side(a), "b": side(b), "ratio": ratio,
             "per_step": bool(a.divisor and b.divisor), "steps": _steps(a, b),
             "partition_ms": _partition(a, b),
-            "operators": _table(_operators(a, b)), "kernels": _table(_kernels(a, b)),
+            "operators": _table(_operators(a, b)), "operators_device": _table(_operators(a, b, "device")),
+            "kernels": _table(_kernels(a, b)),
             "kernels_by_operator": _table(_kernels(a, b, "operator")), "notes": _notes(a, b)}
 
 
@@ -51,14 +52,21 @@ def _partition(a: TraceFacts, b: TraceFacts) -> list[dict[str, Any]] | None:
     one, two = numbers.partition_ms(a), numbers.partition_ms(b)
     if one is None or two is None:
         return None
+    steps_a, steps_b = a.shares.steps, b.shares.steps
     rows = [{"class": name, "a_ms": one.get(name, 0.0), "b_ms": two.get(name, 0.0),
-             "delta_ms": two.get(name, 0.0) - one.get(name, 0.0)} for name in {**one, **two}]
+             "delta_ms": two.get(name, 0.0) - one.get(name, 0.0),
+             "a_total_ms": one.get(name, 0.0) * steps_a, "b_total_ms": two.get(name, 0.0) * steps_b}
+            for name in {**one, **two}]
     return sorted(rows, key=lambda row: -abs(row["delta_ms"]))
 
 
-def _operators(a: TraceFacts, b: TraceFacts) -> tuple[Change, ...]:
-    """By self time on the host."""
-    one, two = ([(o.key, o.calls, o.host_self_ns) for o in f.by("name")] for f in (a, b))
+def _operators(a: TraceFacts, b: TraceFacts, where: str = "host") -> tuple[Change, ...]:
+    """By self time on the host or on the device."""
+    def told(facts: TraceFacts) -> list[tuple[tuple[str, ...], int, int]]:
+        return [(o.key, o.calls, o.host_self_ns if where == "host" else o.device_self_ns)
+                for o in facts.by("name") if where == "host" or o.device_activities]
+
+    one, two = told(a), told(b)
     return changes(one, two, a.divisor, b.divisor)
 
 

@@ -33,7 +33,7 @@ from profiler.rules.decision import Decision
 from profiler.rules.trace.cupti import cause
 from profiler.rules.trace.verdict import Shares, decide
 from profiler.trace.merge import merged
-from profiler.trace.model import NONE, Flags, Ints, Trace
+from profiler.trace.model import NONE, Flags, Ints, Kind, Trace
 
 NOT_ASKED = "no prediction was asked for"
 
@@ -241,6 +241,12 @@ class TraceFacts:
         if keys not in self._operators:
             self._operators[keys] = operators(self.owners, *keys, rows=self.in_step)
         return self._operators[keys]
+
+    @property
+    def has_stacks(self) -> bool:
+        """Whether the trace tells who called: with operators, or by rows of Python functions."""
+        host = self.trace.host
+        return bool((host.stack >= 0).any() or (host.kind == Kind.PYTHON).any())
 
     @cached_property
     def kernel_summary(self) -> Summary:

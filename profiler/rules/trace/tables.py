@@ -65,7 +65,10 @@ def kernels(facts: TraceFacts) -> dict[str, Any] | None:
 
 
 def operators(facts: TraceFacts) -> dict[str, Any] | None:
-    """By name, and by name and shapes; None without operators in the steps."""
+    """By name, by name and shapes, by name and call stack where the trace has any; None without operators.
+
+    Rows are by device time, then by host time.
+    """
     if not facts.by("name"):
         return None
 
@@ -73,7 +76,8 @@ def operators(facts: TraceFacts) -> dict[str, Any] | None:
         return cut(({**figures(o), "calls_per_step": per_step(facts, o.calls)} for o in facts.by(*keys)),
                    "host_self_ms", "device_self_ms")
 
-    return {"by_name": told("name"), "by_shapes": told("name", "shapes")}
+    return {"by_name": told("name"), "by_shapes": told("name", "shapes"),
+            "by_stack": told("name", "stack") if facts.has_stacks else None}
 
 
 def modules(facts: TraceFacts) -> dict[str, Any] | None:

@@ -104,3 +104,13 @@ def test_modules_are_of_the_counted_steps():
     [row] = told(line, what_if=False)["modules"]["rows"]
     assert row["calls"] == 5 and row["host_total_ms"] == pytest.approx(5 * 0.099)
     assert np.isfinite(row["device_total_ms"])
+
+
+def test_operators_by_call_stack():
+    line = loop()
+    begin, end = min(e["t0"] for e in line.events), max(e["t1"] for e in line.events)
+    line.python("train.py(9): main", begin, end)
+    [row] = told(line, what_if=False)["operators"]["by_stack"]["rows"]
+    assert row["key"] == ["aten::relu", "train.py(9): main"] and row["calls"] == 5 * 20
+    assert row["device_self_ms"] == pytest.approx(5 * 20 * 0.02)
+    assert told(loop(), what_if=False)["operators"]["by_stack"] is None
