@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -11,12 +12,13 @@ from profiler.analysis.trace.owners import above, levels, nearest
 from profiler.trace.model import NONE, Codes, Ints, Kind
 
 FRAMES = 12  # of a stack of Python functions, from the innermost
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")  # of an object: every call may have another
 
 
 def stacks(j: Joined, rows: Ints | Codes) -> list[str]:
     """The call stack of each host row: what the nearest operator carries, else Python functions around.
 
-    Innermost frame first, frames separated by ";"; "" where nothing is known.
+    Innermost frame first, frames separated by ";", objects without addresses; "" where nothing is known.
     """
     host, texts = j.trace.host, j.trace.names
     carrier = nearest(j.parent, host.stack >= 0)
@@ -32,7 +34,7 @@ def stacks(j: Joined, rows: Ints | Codes) -> list[str]:
             row = int(j.parent[at])
         return ";".join(frames)
 
-    return [one(row) for row in rows.tolist()]
+    return [_ADDRESS.sub("", one(row)) for row in rows.tolist()]
 
 
 def coded(j: Joined) -> tuple[tuple[str, ...], Ints]:

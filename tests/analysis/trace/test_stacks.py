@@ -45,3 +45,11 @@ def test_stacks_that_look_alike_are_one():
     texts, code = coded(Joined(line.trace()))
     assert len(texts) == len(set(texts)) and code.max() < len(texts)
     assert list(by_stack(line).values()) == [(2, 20)]
+
+
+def test_objects_of_one_kind_are_one_frame():
+    line = Timeline()
+    for k in range(2):
+        line.python(f"<built-in method to of Tensor object at 0x7ce279c59e{k}0>", 100 * k, 100 * k + 50)
+        line.op("aten::to", 100 * k + 1, 100 * k + 11)
+    assert by_stack(line) == {("aten::to", "<built-in method to of Tensor object>"): (2, 20)}
