@@ -25,7 +25,7 @@ from profiler.run.results import append_result
 from profiler.trace.model import Trace
 
 _SQLITE = b"SQLite format 3\x00"
-_CONTENT = (".json", ".json.gz", ".tar", ".tar.gz", ".tgz", ".gz")
+_MEANT = (".pt.trace.json", ".tar", ".tgz", ".gz")  # traces by their names, also when damaged
 
 
 def is_run(path: Path) -> bool:
@@ -44,10 +44,12 @@ def files(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.is_file() and p.name.endswith(_CONTENT))
+            inside = sorted(p for p in path.iterdir()
+                            if p.is_file() and (p.name.endswith(_MEANT) or kineto.sniff(p)))
             if not inside:
                 raise UsageError(f"{path} is a folder without traces",
-                                 "Traces end in .json, .json.gz or .tar")
+                                 "Expected are files that torch.profiler exported, plain, compressed or in a "
+                                 "tar")
             found += inside
         elif not path.exists():
             raise UsageError(f"{path}: no such file")

@@ -170,3 +170,29 @@ def test_damage_is_told_and_the_rest_is_used(tmp_path, out, capsys):
     assert any("ends early" in note for note in found["notes"]) and found["verdict"] == "input_bound"
     with Run.open(out) as run:
         assert any(event.kind == "import_note" and event.severity == "warning" for event in run.events())
+
+
+def test_traces_of_a_folder_are_told_by_what_is_in_them(tmp_path, capsys):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    loop(rank=0).save(folder / "worker0")
+    loop(rank=1).save(folder / "worker1.pt.trace")
+    (folder / "notes.txt").write_text("no trace")
+    (folder / "config.json").write_text('{"lr": 0.1}')
+    assert main(["diagnose", str(folder), "--json", "--no-what-if"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [rank["rank"] for rank in found["ranks"]] == [0, 1]
+    assert not any("config" in note or "notes" in note for note in found["notes"])
+
+
+def test_a_trace_of_a_folder_that_is_damaged_is_not_passed_over(tmp_path, capsys):
+    loop(rank=0).save(tmp_path / "rank0.json")
+    (tmp_path / "rank1.json.gz").write_bytes(b"\x1f\x8b nothing more")
+    assert main(["diagnose", str(tmp_path), "--json", "--no-what-if"]) == 0
+    assert any("rank1.json.gz" in note for note in json.loads(capsys.readouterr().out)["notes"])
+
+
+def test_a_folder_without_traces(tmp_path, capsys):
+    (tmp_path / "config.json").write_text('{"lr": 0.1}')
+    assert main(["diagnose", str(tmp_path)]) == 2
+    assert "folder without traces" in capsys.readouterr().err
