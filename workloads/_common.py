@@ -50,7 +50,7 @@ class Progress:
 
 
 class Bar:
-    """How far the making of data is, on stderr: a moving line on a terminal, else one every two seconds."""
+    """How far the making of data is, on stderr: a moving bar on a terminal, else a line every two seconds."""
 
     def __init__(self, title: str, total: int) -> None:
         self.title, self.total = title, total
@@ -66,4 +66,5 @@ class Bar:
         if not self.terminal:
             print(text, file=sys.stderr, flush=True)
             return
-        print(f"\r{text}", end="\n" if done >= self.total else "", file=sys.stderr, flush=True)
+        bar = "#" * (30 * done // max(1, self.total))
+        print(f"\r[{bar:<30}] {text}", end="\n" if done >= self.total else "", file=sys.stderr, flush=True)
