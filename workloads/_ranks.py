@@ -55,4 +55,5 @@ def share(dataset: Any, seed: int) -> dict[str, Any]:
 
     if ranks() == 1:
         return {"shuffle": True}
-    return {"sampler": DistributedSampler(dataset, shuffle=True, seed=seed, drop_last=True)}
+    return {"sampler": DistributedSampler(
+        dataset, num_replicas=ranks(), rank=rank_of(), shuffle=True, seed=seed, drop_last=True)}

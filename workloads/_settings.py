@@ -140,6 +140,8 @@ def needs_gpu(settings: CommonSettings) -> dict[str, str]:
     for name in ("cuda_graphs", "prefetch_to_device"):
         if getattr(settings, name):
             problems[name] = "needs a GPU"
+    if getattr(settings, "decode", "cpu") == "gpu":
+        problems["decode"] = "needs a GPU"
     for fault in _faults.active(settings):
         if fault.NEEDS == "cuda":
             problems[fault.NAME] = "needs a GPU: on the CPU there is nothing for it to slow"

@@ -1,28 +1,28 @@
-"""torchvision ResNet on JPEG files, decoded and augmented.
+"""ResNet, ViT or MobileNet on JPEG files, decoded and augmented.
 
 Training as it is done on ImageNet: each file is read, decoded, cropped and
-flipped at random on the CPU, batched by a DataLoader, copied to the device, and
-a ResNet takes one step of SGD. The files are made once, or they are the user's
-own (--data): a folder with one folder per class, or a flat one, whose labels
-are then made up.
+flipped at random (with colour jitter and RandAugment when asked for), batched by
+a DataLoader, copied to the device, and the network takes one step of SGD. The
+files are made once, or they are the user's own (--data): a folder with one folder
+per class, or a flat one, whose labels are then made up.
 
-On a GPU a few workers are rarely enough for a small ResNet (input_bound); with
-enough of them it is compute_bound. On a CPU it is compute_bound.
+On a GPU a few workers are rarely enough for a small network (input_bound); with
+enough of them, or with decode=gpu, it is compute_bound. On a CPU it is
+compute_bound.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workloads._common import WorkloadError
 from workloads._device import start
-from workloads._pictures import CLASSES, SUFFIXES, made_pictures
+from workloads._images import ImageFiles, JpegFiles, augmentation, undecoded
+from workloads._pictures import SUFFIXES, made_pictures
 from workloads._settings import TrainingSettings, check_common, setting, with_faults
-from workloads._store import check_folder, files_below
-from workloads._training import optimizer_options, train
+from workloads._store import check_folder
+from workloads._training import checkpoint_activations, optimizer_options, train
 
 TITLE = "Image classification"
 GROUP = "Vision"
@@ -43,7 +43,9 @@ class Settings(TrainingSettings):
 
     model: str = setting(
         "resnet50", "Model", "the torchvision network", group="Model and data",
-        choices=("resnet18", "resnet34", "resnet50", "resnet101"))
+        choices=(
+            "resnet18", "resnet34", "resnet50", "resnet101", "vit_b_16", "mobilenet_v3_small",
+            "mobilenet_v3_large"))
     images: int = setting(
         1024, "Images made", "JPEG files of 400 x 320 pixels, made once; not used with --data",
         group="Model and data", unit="files", minimum=10, maximum=100_000)
@@ -53,57 +55,34 @@ class Settings(TrainingSettings):
     batch_size: int = setting(
         64, "Batch size", "samples in one step", group="Model and data", unit="samples", minimum=1,
         maximum=65536, order=1)
+    random_crop: bool = setting(
+        True, "Random crop", "cut each image at random and resize it; else from its middle",
+        group="Model and data")
+    colour_jitter: float = setting(
+        0.0, "Colour jitter", "how far brightness, contrast, saturation and hue change; 1 is usual",
+        group="Model and data", minimum=0.0, maximum=2.0)
+    rand_augment: int = setting(
+        0, "RandAugment", "random operations on each image; 2 is usual", group="Model and data",
+        unit="operations", minimum=0, maximum=14)
+    decode: str = setting(
+        "cpu", "Decoding", "by the loader on the CPU, or by the GPU, where augmenting goes on too; JPEG only",
+        group="Loader", choices=("cpu", "gpu"), order=1)
     channels_last: bool = setting(
         False, "Channels last", "keep images and weights in the memory layout that tensor cores like",
         group="Compute")
 
 
-class ImageFiles:
-    """Image files with their classes: (float image [3, size, size], class), augmented at random."""
-
-    def __init__(self, folder: Path, size: int) -> None:
-        from torchvision.transforms import v2
-
-        self.files = [str(path) for path in files_below(folder, SUFFIXES)]
-        names = [Path(path).relative_to(folder).parts[0] for path in self.files]
-        self.classes = sorted(set(names))
-        if any(Path(path).parent == folder for path in self.files):
-            print("the images lie flat: labels are made up", file=sys.stderr, flush=True)
-            self.classes = [str(label) for label in range(CLASSES)]
-            names = [str(index % CLASSES) for index in range(len(self.files))]
-        number = {name: index for index, name in enumerate(self.classes)}
-        self.labels = [number[name] for name in names]
-        self.transform = v2.Compose([
-            v2.RandomResizedCrop(size, scale=(0.35, 1.0), antialias=True),
-            v2.RandomHorizontalFlip(),
-            v2.PILToTensor(),
-            v2.ToDtype(_float32(), scale=True),
-            v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
-        ])
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def __getitem__(self, index: int) -> tuple[Any, int]:
-        from PIL import Image
-
-        try:
-            with Image.open(self.files[index]) as file:
-                image = file.convert("RGB")
-        except OSError as error:
-            raise WorkloadError(f"cannot decode the image {self.files[index]}: {error}") from error
-        return self.transform(image), self.labels[index]
-
-
-def _float32() -> Any:
-    import torch
-
-    return torch.float32
-
-
 def check(settings: Settings) -> dict[str, str]:
     """Settings that exclude each other, with the reason."""
-    return check_common(settings)
+    problems = check_common(settings)
+    if settings.model == "vit_b_16" and settings.image_size % 16:
+        problems["image_size"] = "vit_b_16 needs a multiple of 16"
+    if getattr(settings, "variable_shapes", 0):
+        if settings.model == "vit_b_16":
+            problems["variable_shapes"] = "vit_b_16 takes images of one size only"
+        if settings.decode == "gpu":
+            problems["variable_shapes"] = "needs decode=cpu: it cuts what comes from the loader"
+    return problems
 
 
 def check_data(path: Path) -> None:
@@ -111,21 +90,49 @@ def check_data(path: Path) -> None:
     check_folder(path, SUFFIXES)
 
 
+def network(settings: Settings, classes: int) -> Any:
+    """The torchvision model with new weights."""
+    import torchvision
+
+    sized = {"image_size": settings.image_size} if settings.model == "vit_b_16" else {}
+    return getattr(torchvision.models, settings.model)(num_classes=classes, **sized)
+
+
+def blocks_of(model: Any) -> list[Any]:
+    """The repeated parts of a network, one after the other."""
+    if hasattr(model, "encoder"):
+        return list(model.encoder.layers)
+    if hasattr(model, "features"):
+        return list(model.features)
+    return [block for layer in (model.layer1, model.layer2, model.layer3, model.layer4) for block in layer]
+
+
 def run(settings: Settings, data: Path | None = None) -> None:
     """Train until `settings.steps`, on the images in `data` or on made ones."""
     import torch
-    import torchvision
     from torch.nn.functional import cross_entropy
 
-    device = start(settings, suits_cpu=settings.model == "resnet18")
+    device = start(settings, suits_cpu=settings.model in ("resnet18", "mobilenet_v3_small"))
     layout = torch.channels_last if settings.channels_last else torch.contiguous_format
-    dataset = ImageFiles(data or made_pictures(settings.images, 320, 400), settings.image_size)
-    model = getattr(torchvision.models, settings.model)(num_classes=len(dataset.classes))
-    model = model.to(device, memory_format=layout)
+    folder = data or made_pictures(settings.images, 320, 400)
+    transform = augmentation(settings.image_size, settings.random_crop, settings.colour_jitter,
+                             settings.rand_augment)
+    on_gpu = settings.decode == "gpu"
+    dataset: Any = JpegFiles(folder, transform) if on_gpu else ImageFiles(folder, transform)
+    model = network(settings, len(dataset.classes)).to(device, memory_format=layout)
+    if settings.activation_checkpointing:
+        checkpoint_activations(blocks_of(model))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * settings.batch_size / 256, momentum=0.9,
                                 weight_decay=1e-4, **optimizer_options(settings))
 
     def loss_of(forward: Any, images: Any, labels: Any) -> Any:
         return cross_entropy(forward(images), labels)
 
-    train(settings, device, dataset, model, optimizer, loss_of, unit=UNIT)
+    def loss_of_files(forward: Any, labels: Any, files: Any, paths: Any) -> Any:
+        images = dataset.decoded(files, paths, device)
+        return cross_entropy(forward(images.contiguous(memory_format=layout)), labels)
+
+    if on_gpu:
+        train(settings, device, dataset, model, optimizer, loss_of_files, unit=UNIT, collate_fn=undecoded)
+    else:
+        train(settings, device, dataset, model, optimizer, loss_of, unit=UNIT)

@@ -9,13 +9,9 @@ import pytest
 
 from profiler.catalog import check, get, load
 from profiler.cli import main
+from workloads._common import WorkloadError
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(autouse=True)
-def _one_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.getbasetemp() / "workloads"))
 
 
 def losses(out: str) -> list[tuple[int, float]]:
@@ -71,6 +67,42 @@ def test_bfloat16_and_layouts(name: str, capsys: pytest.CaptureFixture[str]) -> 
              "input_starved": ["latency_ms=0"]}
     out = run(capsys, name, *small.get(name, []), "steps=2", "precision=bfloat16")
     assert losses(out)[-1][0] == 2
+
+
+@pytest.mark.parametrize(("model", "pairs"), [
+    ("vit_b_16", ["decode=cpu", "random_crop=false"]),
+    ("mobilenet_v3_small", ["colour_jitter=1", "rand_augment=2", "activation_checkpointing=true"]),
+])
+def test_networks_and_augmentations(model: str, pairs: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "image_classification", "image_size=32", "images=16", "batch_size=2", "steps=2",
+              f"model={model}", *pairs)
+    assert losses(out)[-1][0] == 2
+
+
+@pytest.mark.filterwarnings("ignore:The image decoding and encoding")
+def test_the_gpus_way_to_decode_gives_the_same_pictures(tmp_path: Path) -> None:
+    import torch
+    from PIL import Image
+
+    from workloads._images import ImageFiles, JpegFiles, augmentation, undecoded
+
+    for index in range(3):
+        (tmp_path / f"class_{index}").mkdir()
+        Image.radial_gradient("L").convert("RGB").save(tmp_path / f"class_{index}" / "a.jpg", quality=95)
+    middle = augmentation(64, crop=False, jitter=0, random_operations=0)
+    files, pictures = JpegFiles(tmp_path, middle), ImageFiles(tmp_path, middle)
+    labels, contents, paths = undecoded([files[index] for index in range(3)])
+    assert labels.tolist() == [0, 1, 2] and len(files) == 3
+    torch.manual_seed(0)
+    decoded = files.decoded(contents, paths, torch.device("cpu"))
+    torch.manual_seed(0)
+    expected = torch.stack([pictures[index][0] for index in range(3)])
+    assert decoded.shape == (3, 3, 64, 64) and (decoded - expected).abs().mean() < 0.05
+    with pytest.raises(WorkloadError, match="cannot decode the image one of x"):
+        files.decoded([torch.zeros(9, dtype=torch.uint8)], ["x"], torch.device("cpu"))
+    (tmp_path / "b.png").write_bytes(b"")
+    with pytest.raises(WorkloadError, match="only JPEG"):
+        JpegFiles(tmp_path, middle)
 
 
 def test_datasets_go_to_workers_that_are_spawned(tmp_path: Path) -> None:
