@@ -139,7 +139,7 @@ def _step_ns(run: Run, process: int | None) -> int | None:
     if process is None:
         return None
     facts = gather(run, process)
-    if facts.summary is None or facts.lacks or not facts.on_device:
+    if facts.summary is None or facts.lacks:
         return None
     return round(facts.summary.spread.median)
 

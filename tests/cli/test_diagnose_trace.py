@@ -9,7 +9,7 @@ import pytest
 from profiler.cli import main
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
-from tests.rules.trace.loops import later, loop, step_ms, two_devices
+from tests.rules.trace.loops import later, loop, step_ms, two_devices, without_device
 from tests.rules.trace.test_cupti import KINETO
 from tests.runs import CPU_STAGES_MS, STAGE_MS, make_run
 
@@ -125,12 +125,21 @@ def test_an_analysis_of_another_version_or_form_is_not_used(tmp_path):
 
 
 def test_a_cpu_recording_keeps_the_verdict_of_its_stages(tmp_path, capsys):
-    line = loop(wait_us=400)
-    line.events = [e for e in line.events if e["cat"] in ("cpu_op", "user_annotation")]
-    path = with_trace(tmp_path / "a.stepscope", line, stages={**CPU_STAGES_MS, "data": 0.1})
+    path = with_trace(tmp_path / "a.stepscope", without_device(loop(wait_us=400)),
+                      stages={**CPU_STAGES_MS, "data": 0.1})
     found = told(capsys, path)
     assert found["verdict"] == "compute_bound" and found["device"]["kind"] == "cpu"
     assert found["partition_ms"]["input_wait"] == pytest.approx(0.4, abs=1e-3)
+    assert [s["scenario"] for s in found["what_if"]] == ["no_input_wait"]
+
+
+def test_host_costs_of_a_cpu_recording_are_scaled_too(tmp_path, capsys):
+    true = 0.8 * step_ms(wait_us=400)
+    path = with_trace(tmp_path / "a.stepscope", without_device(loop(wait_us=400)),
+                      stages={"data": 0.5 * true, "forward": 0.5 * true})
+    found = told(capsys, path)
+    assert found["replay"]["scale"] == pytest.approx(0.8, rel=0.01)
+    assert found["replay"]["step_ms"] == pytest.approx(true, rel=0.01)
 
 
 def test_several_windows_of_a_recording_count_together(tmp_path, capsys):

@@ -86,8 +86,8 @@ class TraceDiagnosis:
     def _lacks(self) -> list[tuple[str, str]]:
         """What could not be told, by title."""
         found = [(rule.title, out.lacks) for rule, out in self._outcomes if out.lacks]
-        if not self.shown.what_if and self.shown.on_device and not self.shown.lacks:
-            found += [("What-if replay", NOT_ASKED), ("Critical path", NOT_ASKED)]
+        if not self.shown.what_if and not self.shown.lacks:
+            found += [(what, NOT_ASKED) for what in self.shown.replayed]
         return found
 
     def _tables(self) -> dict[str, Any]:

@@ -143,9 +143,12 @@ class TraceFacts:
             return Replay.none(NOT_ASKED)
         if self.lacks:
             return Replay.none(self.lacks)
-        if not self.on_device:
-            return Replay.none("the trace has no accelerator: only work on a device is replayed")
         return predict(self.joined, self.steps, self.steady, scale_to_ns=self.scale_to_ns)
+
+    @property
+    def replayed(self) -> tuple[str, ...]:
+        """Titles of what a replay gives; the critical path is one through a device."""
+        return ("What-if replay", "Critical path") if self.on_device else ("What-if replay",)
 
     @cached_property
     def shares(self) -> Shares:

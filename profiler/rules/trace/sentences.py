@@ -10,7 +10,6 @@ from profiler.rules.base import plural
 from profiler.rules.trace.facts import NOT_ASKED, TraceFacts
 from profiler.units import format_count, format_ms, ms_decimals
 
-NO_REPLAY = "no replay was asked for: there are neither predictions nor a critical path"
 APART = 0.05  # mean and median tell different stories
 _WHAT = {
     "input_bound": "the device waits for data", "transfer_bound": "go to copies that nothing hides",
@@ -49,8 +48,9 @@ def notes(facts: TraceFacts, every: Sequence[TraceFacts], who: Straggler | None 
     found += facts.complete.notes
     if facts.what_if and facts.replay.withheld and facts.replay.withheld != facts.lacks:
         found.append(f"No predictions: {facts.replay.withheld}")
-    if not facts.what_if and facts.on_device and not facts.lacks:
-        found.append(NO_REPLAY)
+    if not facts.what_if and not facts.lacks:
+        absent = "neither predictions nor a critical path" if facts.on_device else "no predictions"
+        found.append(f"no replay was asked for: there are {absent}")
     found += facts.replay.notes
     return tuple(dict.fromkeys(_sentence(text) for text in found if text))
 

@@ -59,6 +59,12 @@ def two_devices(first_us: int = 600, second_us: int = 300) -> Timeline:
     return line
 
 
+def without_device(line: Timeline) -> Timeline:
+    """The same with its operators and annotations alone: a loop on the CPU."""
+    line.events = [e for e in line.events if e["cat"] in ("cpu_op", "user_annotation", "python_function")]
+    return line
+
+
 def later(line: Timeline, ns: int) -> Timeline:
     """The same, so much later."""
     for event in line.events:

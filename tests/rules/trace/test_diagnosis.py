@@ -9,7 +9,8 @@ import pytest
 from profiler.cli._common import plain
 from profiler.rules.trace.diagnosis import diagnose
 from tests.reference import needs_reference, reference_files, traces, truth
-from tests.rules.trace.loops import loop, step_ms, told
+from tests.rules.trace.loops import US, loop, step_ms, told, without_device
+from tests.traces import Timeline
 
 DESIGN = {"schema", "source", "verdict", "also", "confidence", "reason", "device", "steps", "step_ms",
           "stages_ms", "ranks", "throughput", "partition_ms", "what_if", "replay_error", "findings", "notes"}
@@ -106,12 +107,41 @@ def test_several_ranks_and_what_holds_each_up():
 
 
 def test_a_trace_without_an_accelerator_is_not_called_a_gpu():
-    line = loop(wait_us=400)
-    line.events = [e for e in line.events if e["cat"] in ("cpu_op", "user_annotation")]
-    found = told(line)
+    found = told(without_device(loop(wait_us=400)))
     assert found["device"] == {"kind": "cpu", "name": "CPU"} and found["verdict"] == "input_bound"
     assert "GPU" not in json.dumps({k: v for k, v in found.items() if k != "lacks"})
     assert found["partition_ms"]["input_wait"] == pytest.approx(0.4, abs=1e-3)
+
+
+def test_on_the_cpu_ready_batches_are_predicted_and_decide():
+    found = told(without_device(loop(wait_us=400)))
+    [only] = found["what_if"]
+    # the fetch keeps its own overhead, at most 150 us
+    assert only["scenario"] == "no_input_wait"
+    assert only["speedup"] == pytest.approx(found["step_ms"]["median"] / (step_ms() + 0.152), rel=0.01)
+    assert found["replay_error"] == 0 and found["verdict"] == "input_bound" and found["confidence"] == "high"
+    assert found["critical_path"] is None
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.90, "compute_bound"), (0.80, "unknown")])
+def test_on_the_cpu_the_rest_is_compute_or_unknown(share, word):
+    line = Timeline()
+    for k in range(6):
+        line.step(k, k * 1000 * US, (k + 1) * 1000 * US)
+        line.op("aten::mm", k * 1000 * US, int((k + share) * 1000 * US))
+    found = told(line)
+    assert found["verdict"] == word and found["also"] == (["host_bound"] if share < 0.85 else [])
+    assert found["confidence"] == ("high" if share > 0.85 else "low")
+    text = json.dumps({k: v for k, v in found.items() if k != "lacks"})
+    assert "GPU" not in text and "accelerator" not in text
+
+
+def test_on_the_cpu_too_what_was_not_asked_for_is_said():
+    quick = told(without_device(loop(wait_us=400)), what_if=False)
+    assert {"rule": "What-if replay", "text": "no prediction was asked for"} in quick["lacks"]
+    assert "Critical path" not in {item["rule"] for item in quick["lacks"]}
+    assert "No replay was asked for: there are no predictions" in quick["notes"]
+    assert quick["verdict"] == "input_bound" and quick["confidence"] == "low"
 
 
 # What the README beside the real traces names: words that verdict and also must hold, and must not.
