@@ -39,6 +39,35 @@ def augmentation(size: int, crop: bool, jitter: float, random_operations: int) -
     ])
 
 
+def opened(path: str) -> Any:
+    """The PIL image in a file, decoded. WorkloadError when it is none."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as file:
+            return file.convert("RGB")
+    except OSError as error:
+        raise _undecodable(path, error) from error
+
+
+def check_network(model: str, image_size: int, varied: bool) -> dict[str, str]:
+    """What a torchvision network cannot do: setting -> reason. `varied`: images come in several sizes."""
+    problems = {}
+    if model == "vit_b_16" and image_size % 16:
+        problems["image_size"] = "vit_b_16 needs a multiple of 16"
+    if model == "vit_b_16" and varied:
+        problems["variable_shapes"] = "vit_b_16 takes images of one size only"
+    return problems
+
+
+def network(model: str, image_size: int, **options: Any) -> Any:
+    """The torchvision network of this name with new weights."""
+    import torchvision
+
+    sized = {"image_size": image_size} if model == "vit_b_16" else {}
+    return getattr(torchvision.models, model)(**sized, **options)
+
+
 class ImageFiles:
     """Image files with their classes: (float image [3, size, size], class), decoded by the CPU."""
 
@@ -58,14 +87,7 @@ class ImageFiles:
         return len(self.files)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        from PIL import Image
-
-        try:
-            with Image.open(self.files[index]) as file:
-                image = file.convert("RGB")
-        except OSError as error:
-            raise _undecodable(self.files[index], error) from error
-        return self.transform(image), self.labels[index]
+        return self.transform(opened(self.files[index])), self.labels[index]
 
 
 class JpegFiles(ImageFiles):
@@ -91,7 +113,7 @@ class JpegFiles(ImageFiles):
         try:
             from torchvision.io import ImageReadMode, decode_jpeg
         except ImportError as error:
-            raise WorkloadError("this torchvision decodes no JPEG files on a GPU", "Use decode=cpu") from error
+            raise WorkloadError("this torchvision decodes no JPEG on a GPU", "Use decode=cpu") from error
         try:
             images = decode_jpeg(list(files), mode=ImageReadMode.RGB, device=device)
         except RuntimeError as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from workloads._device import start
-from workloads._images import ImageFiles, JpegFiles, augmentation, undecoded
+from workloads._images import ImageFiles, JpegFiles, augmentation, check_network, network, undecoded
 from workloads._pictures import SUFFIXES, made_pictures
 from workloads._settings import TrainingSettings, check_common, setting, with_faults
 from workloads._store import check_folder
@@ -74,28 +74,16 @@ class Settings(TrainingSettings):
 
 def check(settings: Settings) -> dict[str, str]:
     """Settings that exclude each other, with the reason."""
-    problems = check_common(settings)
-    if settings.model == "vit_b_16" and settings.image_size % 16:
-        problems["image_size"] = "vit_b_16 needs a multiple of 16"
-    if getattr(settings, "variable_shapes", 0):
-        if settings.model == "vit_b_16":
-            problems["variable_shapes"] = "vit_b_16 takes images of one size only"
-        if settings.decode == "gpu":
-            problems["variable_shapes"] = "needs decode=cpu: it cuts what comes from the loader"
+    varied = getattr(settings, "variable_shapes", 0) > 0
+    problems = check_common(settings) | check_network(settings.model, settings.image_size, varied)
+    if varied and settings.decode == "gpu":
+        problems["variable_shapes"] = "needs decode=cpu: it cuts what comes from the loader"
     return problems
 
 
 def check_data(path: Path) -> None:
     """WorkloadError unless `path` is a readable folder with images."""
     check_folder(path, SUFFIXES)
-
-
-def network(settings: Settings, classes: int) -> Any:
-    """The torchvision model with new weights."""
-    import torchvision
-
-    sized = {"image_size": settings.image_size} if settings.model == "vit_b_16" else {}
-    return getattr(torchvision.models, settings.model)(num_classes=classes, **sized)
 
 
 def blocks_of(model: Any) -> list[Any]:
@@ -119,7 +107,8 @@ def run(settings: Settings, data: Path | None = None) -> None:
                              settings.rand_augment)
     on_gpu = settings.decode == "gpu"
     dataset: Any = JpegFiles(folder, transform) if on_gpu else ImageFiles(folder, transform)
-    model = network(settings, len(dataset.classes)).to(device, memory_format=layout)
+    model = network(settings.model, settings.image_size, num_classes=len(dataset.classes))
+    model = model.to(device, memory_format=layout)
     if settings.activation_checkpointing:
         checkpoint_activations(blocks_of(model))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * settings.batch_size / 256, momentum=0.9,

@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from workloads import _settings
-from workloads._common import Progress, WorkloadError
+from workloads._common import Progress
 from workloads._device import autocast, start
 from workloads._faults import Faults
 from workloads._faults import faults as faults_in
+from workloads._images import check_network, network, opened
 from workloads._loader import Batches, make_loader
 from workloads._pictures import SUFFIXES, made_pictures
 from workloads._serving import Request, Requests, told
@@ -101,21 +102,13 @@ class Pictures:
         return len(self.files)
 
     def __getitem__(self, index: int) -> tuple[Any]:
-        from PIL import Image
-
-        try:
-            with Image.open(self.files[index]) as file:
-                image = file.convert("RGB")
-        except OSError as error:
-            raise WorkloadError(f"cannot decode the image {self.files[index]}: {error}") from error
-        return (self.transform(image),)
+        return (self.transform(opened(self.files[index])),)
 
 
 def check(settings: Settings) -> dict[str, str]:
     """Settings that exclude each other, with the reason."""
-    problems = check_common(settings)
-    if settings.model == "vit_b_16" and settings.image_size % 16:
-        problems["image_size"] = "vit_b_16 needs a multiple of 16"
+    varied = getattr(settings, "variable_shapes", 0) > 0
+    problems = check_common(settings) | check_network(settings.model, settings.image_size, varied)
     if settings.mode == "online":
         problems |= {name: why for name, why in _without_loader().items() if getattr(settings, name)}
         if settings.prefetch_to_device:
@@ -146,13 +139,11 @@ def check_data(path: Path) -> None:
 def run(settings: Settings, data: Path | None = None) -> None:
     """Answer until `settings.steps` batches are done, on the images in `data` or on made ones."""
     import torch
-    import torchvision
 
     device = start(settings, suits_cpu=settings.model in ("resnet18", "mobilenet_v3_large"))
     layout = torch.channels_last if settings.channels_last else torch.contiguous_format
     dataset = Pictures(data or made_pictures(settings.images, 320, 400), settings.image_size)
-    sized = {"image_size": settings.image_size} if settings.model.startswith("vit") else {}
-    model = getattr(torchvision.models, settings.model)(**sized).eval().requires_grad_(False)
+    model = network(settings.model, settings.image_size).eval().requires_grad_(False)
     state = State(settings, device, model.to(device, memory_format=layout))
     with torch.inference_mode():
         (online if settings.mode == "online" else offline)(state, dataset, Faults(settings))
