@@ -1,10 +1,11 @@
-"""What the probe costs a loop on the CPU whose step takes 2 to 3 ms: `python tests/bench/probe_cost.py`.
+"""What the probe costs a loop whose step takes 2 to 3 ms: `python tests/bench/probe_cost.py`.
 
 Within one process the hooks are put in and taken out in blocks of steps, pairs of blocks
 in the order A B, B A. The time of a block is that of its median step; what the probe does
 for many steps at once would vanish there, so it is timed apart and added, spread over the
 steps. Printed are the median over pairs of the time with over the time without, and its
-95 % bootstrap interval; apart from that, what a profiler window costs.
+95 % bootstrap interval; apart from that, what a profiler window costs. With `--device cuda` the
+step is one of many small layers, which the host takes its time to launch.
 """
 
 from __future__ import annotations
@@ -38,17 +39,18 @@ def start(spool: str) -> Any:
 class Work:
     """A loop over a DataLoader whose step takes about `ms` without the probe."""
 
-    def __init__(self, ms: float) -> None:
+    def __init__(self, ms: float, device: str) -> None:
         import torch
 
         torch.manual_seed(0)
         torch.set_num_threads(1)
-        width = 64
+        self.device = device
+        width, depth = 64, 6
         while True:
             layers: list[torch.nn.Module] = []
-            for _ in range(6):
+            for _ in range(depth):
                 layers += [torch.nn.Linear(width, width), torch.nn.ReLU()]
-            self.model = torch.nn.Sequential(*layers, torch.nn.Linear(width, 10))
+            self.model = torch.nn.Sequential(*layers, torch.nn.Linear(width, 10)).to(device)
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
             data = torch.utils.data.TensorDataset(torch.randn(4096, width), torch.randint(0, 10, (4096,)))
             batches = torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(data), 32, True)
@@ -56,7 +58,10 @@ class Work:
             self.batches = self._forever()
             if statistics.median(self.step() for _ in range(40)) >= ms * 1e6:
                 return
-            width = int(width * 1.2)
+            if device == "cpu":
+                width = int(width * 1.2)
+            else:
+                depth += 2
 
     def _forever(self) -> Iterator[Any]:
         while True:
@@ -67,7 +72,7 @@ class Work:
         import torch
 
         t0 = time.perf_counter_ns()
-        x, y = next(self.batches)
+        x, y = (part.to(self.device) for part in next(self.batches))
         loss = torch.nn.functional.cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
         loss.backward()
@@ -138,11 +143,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=300)
     parser.add_argument("--steps", type=int, default=20, help="steps in a block")
+    parser.add_argument("--device", default="cpu", help="of torch")
     parser.add_argument("--ms", type=float, default=2.3, help="milliseconds of a step")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as spool:
         probe = start(spool)
-        work = Work(args.ms)
+        work = Work(args.ms, args.device)
         ratios, bare = compare(probe, work, args.pairs, args.steps)
         low, high = interval(ratios)
         extra = statistics.median((r - 1) * b for r, b in zip(ratios, bare, strict=True)) / 1e3

@@ -1,18 +1,25 @@
 """A training loop as users write it, that times itself. Prints one JSON line last.
 
-The check records it and compares what the probe says with what the loop measured.
+    user_script.py [waits|ahead] [DEVICE]
+
+`waits` reads the loss in each step, so that the device is never behind; `ahead` reads nothing and
+copies without waiting, so that the host runs ahead of the device as far as it may. The checks
+record both and compare what the probe says with what the loop measured.
 """
 
 import json
+import sys
 import time
 
 import torch
 from torch import nn
 
-STEPS, BATCH = 80, 256
-device = torch.device("cuda")
+AHEAD = "ahead" in sys.argv[1:2]
+device = torch.device((sys.argv[2:] or ["cuda"])[0])
+CUDA = device.type == "cuda"
+STEPS, BATCH, WIDTH = (80, 256, 4096) if CUDA else (30, 8, 64)
 torch.manual_seed(0)
-model = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(4096, 4096), nn.GELU())]).to(device)
+model = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(WIDTH, WIDTH), nn.GELU())]).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
 
@@ -20,54 +27,85 @@ class Data(torch.utils.data.Dataset):
     def __len__(self):
         return STEPS * BATCH
 
-    def __getitem__(self, i):
-        if i % BATCH == 0:
+    def __getitem__(self, indices):
+        if not AHEAD:
             time.sleep(0.004)
-        return torch.full((4096,), i / (STEPS * BATCH))
+        return torch.full((BATCH, WIDTH), indices[0] / (STEPS * BATCH))
 
 
-def marks(n):
-    return [torch.cuda.Event(enable_timing=True) for _ in range(n)]
+class Mark:
+    """A point of the loop on the device's axis, where there is one."""
+
+    def __init__(self):
+        self.host = time.perf_counter_ns()
+        self.event = torch.cuda.Event(enable_timing=True) if CUDA else None
+        if CUDA:
+            self.event.record()
+
+    def ms_to(self, other):
+        return self.event.elapsed_time(other.event) if CUDA else None
+
+    def lag_ms(self, zero):
+        """How long after the host recorded it the device completed it; `zero` was waited for."""
+        return zero.ms_to(self) - (self.host - zero.host) / 1e6 if CUDA else None
 
 
-rows, events = [], []
-batches = iter(torch.utils.data.DataLoader(Data(), batch_size=BATCH))
+def synchronised():
+    if CUDA:
+        torch.cuda.synchronize()
+    mark = Mark()
+    if CUDA:
+        mark.event.synchronize()
+    return mark
+
+
+sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(range(STEPS * BATCH)), BATCH, True)
+loader = torch.utils.data.DataLoader(Data(), sampler=sampler, batch_size=None, pin_memory=AHEAD and CUDA)
+rows, marks = [], []
+batches = iter(loader)
+zero = synchronised()
 for _ in range(STEPS):
+    mark = [Mark()]
     t = [time.perf_counter_ns()]
     batch = next(batches)
     t.append(time.perf_counter_ns())
-    mark = marks(4)
-    batch = batch.to(device)
+    batch = batch.to(device, non_blocking=AHEAD)
     t.append(time.perf_counter_ns())
-    mark[0].record()
+    mark.append(Mark())
     out = model(batch)
     t.append(time.perf_counter_ns())
-    mark[1].record()
+    mark.append(Mark())
     loss = out.square().mean()
     t.append(time.perf_counter_ns())
     loss.backward()
     t.append(time.perf_counter_ns())
-    mark[2].record()
+    mark.append(Mark())
     optimizer.step()
     t.append(time.perf_counter_ns())
-    mark[3].record()
+    mark.append(Mark())
     optimizer.zero_grad()
-    loss.item()
+    if not AHEAD:
+        loss.item()
     names = ("data", "h2d", "forward", "loss", "backward", "optimizer")
     rows.append(dict(zip(names, (b - a for a, b in zip(t, t[1:])))))
-    events.append(mark)
-torch.cuda.synchronize()
-device_ms = [dict(zip(("forward", "backward", "optimizer"), (a.elapsed_time(b) for a, b in zip(m, m[1:]))))
-             for m in events]
+    marks.append(mark)
+if CUDA:
+    torch.cuda.synchronize()
 
 
 def median(values):
-    return sorted(values)[len(values) // 2]
+    """After the warm-up; None where nothing was measured."""
+    values = sorted(v for v in values[20:] if v is not None)
+    return values[len(values) // 2] if values else None
 
 
+stages = ("forward", "backward", "optimizer")
+device_ms = [dict(zip(stages, (a.ms_to(b) for a, b in zip(m[1:], m[2:])))) for m in marks]
 print(json.dumps({
     "steps": len(rows),
-    "host_ms": {k: median([r[k] for r in rows[20:]]) / 1e6 for k in rows[0]},
-    "device_ms": {k: median([d[k] for d in device_ms[20:]]) for k in device_ms[0]},
-    "allocated": torch.cuda.memory_allocated(),
+    "step_ms": median([(b[0].host - a[0].host) / 1e6 for a, b in zip(marks, marks[1:])]),
+    "host_ms": {k: median([r[k] for r in rows]) / 1e6 for k in rows[0]},
+    "device_ms": {k: median([d[k] for d in device_ms]) for k in stages},
+    "lag_ms": median([m[0].lag_ms(zero) for m in marks]),
+    "allocated": torch.cuda.memory_allocated() if CUDA else 0,
 }))
