@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any
 
 WORTH_TRYING = 1.05  # predicted speedup from which a setting ranks before mere advice
+# What no setting reaches: one that takes a part of it away ranks as advice does.
+UNREACHED = ("no_launch_overhead", "no_host_work", "no_communication")
 
 
 @dataclass(frozen=True)
@@ -148,5 +150,7 @@ def order(finding: Finding) -> tuple[bool, float, int, float]:
     """Sorts findings: those first that one setting may cure, for more than 5 %; then by predicted gain,
     severity and cost, the largest first. An ideal that nobody reaches is behind what can be tried."""
     gain = finding.prediction.speedup if finding.prediction else 1.0
-    advice = finding.remedy is None or gain <= WORTH_TRYING
+    told = finding.prediction
+    advice = finding.remedy is None or gain <= WORTH_TRYING or (told is not None
+                                                                and told.scenario in UNREACHED)
     return (advice, -gain, ("error", "warning", "info").index(finding.severity), -finding.cost_ms)

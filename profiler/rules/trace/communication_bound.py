@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, small, unit
+from profiler.rules.decision import GAIN
+from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
 from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.settings import against_communication
 
 NAME = "communication_bound"
 TITLE = "Communication"
@@ -18,6 +20,7 @@ def check(facts: TraceFacts) -> Outcome:
     if said := small(facts, NAME, *SCENARIOS):
         return said
     told, steps = facts.communication, max(len(facts.windows), 1)
+    rows = facts.joined.launch[facts.activities & facts.joined.communication]
     per = f"mean per {unit(facts)}"
     evidence = [*classes(facts, "communication_exposed"),
                 Evidence(f"Communication in all, {per}", ms(told.time_ns / steps), "ms", SOURCE),
@@ -30,11 +33,13 @@ def check(facts: TraceFacts) -> Outcome:
     against = (*doubts(facts, *SCENARIOS),
                Evidence("A collective's time holds waiting for the other ranks", source=SOURCE))
     overlapped = facts.scenario("overlapped_communication")
+    overlaps = overlapped is not None and overlapped.speedup > GAIN
     advice = "Communicate less: larger batches, gradient accumulation, bfloat16 or sharded gradients."
-    if overlapped is not None and overlapped.speedup > 1.05:
+    if overlaps:
         advice = "Let gradients travel during backward: DistributedDataParallel with buckets, no no_sync, " \
                  "static_graph, or a smaller bucket_cap_mb."
     return Outcome((Finding(
         NAME, "Communication that nothing hides", severity(facts, NAME, *SCENARIOS), ms(facts.cost(NAME)),
         evidence=tuple(evidence), counter_evidence=against, advice=advice,
-        prediction=at_most(facts, *SCENARIOS)),))
+        remedy=against_communication(facts, overlaps), prediction=at_most(facts, *SCENARIOS),
+        site=site(facts, rows[rows >= 0])),))

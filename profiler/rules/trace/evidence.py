@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from profiler.analysis.trace.owners import nearest
+from profiler.analysis.trace.intervals import covered, intersect, subtract, union
+from profiler.analysis.trace.owners import above, nearest
 from profiler.rules.base import Evidence, Outcome, Prediction, ms
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Ints, Kind
@@ -23,7 +24,15 @@ _TITLES = {
 }
 # A frame of Python as Kineto writes it, "train.py(57): step", or in a call stack, "train.py(57): step".
 _FRAME = re.compile(r"^(?P<file>[^<].*\.py)\((?P<line>\d+)\): ")
-_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python\d|^torch/|/torch/|^threading\.py|^runpy")
+# Kineto writes paths from where Python finds them: a package begins with its name, a user's file seldom does.
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|/lib/python\d|(^|/)torch/|^(torch\w*|transformers|accelerate|diffusers|peft|"
+    r"trl|datasets|evaluate|tokenizers|safetensors|huggingface_hub|timm|lightning\w*|pytorch_lightning|ignite|"
+    r"fastai|composer|deepspeed|megatron|apex|xformers|flash_attn|triton|vllm|bitsandbytes|detectron2|mmcv|"
+    r"mmengine|monai|kornia|numpy|scipy|pandas|PIL|cv2|sklearn|tqdm|wandb|hydra|multiprocessing|concurrent|"
+    r"asyncio|importlib|logging|json|unittest|_pytest|pytest)/|"
+    r"^(threading|queue|runpy|contextlib|functools|selectors|socket|subprocess|pickle|copy|tempfile|"
+    r"weakref|abc|typing|dataclasses|warnings|inspect)\.py")
 
 
 def classes(facts: TraceFacts, *names: str) -> tuple[Evidence, ...]:
@@ -82,6 +91,42 @@ def doubts(facts: TraceFacts, *scenarios: str) -> tuple[Evidence, ...]:
     if facts.scale_to_ns is None:
         found.append(Evidence("Host costs include the profiler's own", source="replay"))
     return tuple(found)
+
+
+def idle(facts: TraceFacts, *names: str) -> Ints:
+    """When the device idles in the counted windows and these classes are told for it; "other" for all
+    `other:<name>`. Of the CPU as the device: when it is outside operators and the loader. int64[n, 2], ns."""
+    part = facts.partition
+    windows = union(part.windows[part.counted, 0], part.windows[part.counted, 1])
+    if part.gaps is None:
+        host = facts.trace.host
+        works = (host.kind == Kind.OPERATOR) | facts.joined.fetch
+        return subtract(windows, union(host.start[works], host.end[works]))
+    wanted = [k for k, text in enumerate(part.gaps.texts) if text.split(":")[0] in names]
+    return intersect(part.gaps.pieces[np.isin(part.gaps.piece_code, wanted)], windows)
+
+
+def line_at(facts: TraceFacts, times: Ints) -> str | None:
+    """"file:line" of the user's function in which the loop's thread is for most of these times.
+
+    `times`: a set, int64[n, 2], ns. None where the trace has no rows of Python functions.
+    """
+    host, names = facts.trace.host, facts.trace.names
+    usable = np.array([_line(name) != "" for name in names] or [False])
+    frame = (host.kind == Kind.PYTHON) & (host.thread == facts.steps.thread) & usable[host.name]
+    rows = np.flatnonzero(frame)
+    if not len(rows):
+        return None
+    inside = np.zeros(len(host), np.int64)
+    inside[rows] = covered(times, host.start[rows], host.end[rows])
+    outer = above(facts.joined.parent, frame)[rows]
+    own = inside.copy()
+    np.subtract.at(own, outer[outer >= 0], inside[rows[outer >= 0]])
+    spent: dict[str, int] = {}
+    for name, ns in zip(host.name[rows].tolist(), own[rows].tolist(), strict=True):
+        spent[_line(names[name])] = spent.get(_line(names[name]), 0) + ns
+    most = max(spent, key=lambda key: spent[key])
+    return most if spent[most] > 0 else None
 
 
 def site(facts: TraceFacts, rows: Ints) -> str | None:

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from profiler.analysis.trace.intervals import either, subtract
+from profiler.analysis.trace.partition import launching_times
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, small, unit
+from profiler.rules.trace.evidence import (
+    SOURCE,
+    at_most,
+    classes,
+    doubts,
+    idle,
+    line_at,
+    severity,
+    small,
+    unit,
+)
 from profiler.rules.trace.facts import TraceFacts
+from profiler.trace.model import Ints
 
 NAME = "host_bound"
 TITLE = "Host work"
@@ -29,4 +42,10 @@ def check(facts: TraceFacts) -> Outcome:
         counter_evidence=doubts(facts, SCENARIO),
         advice="Look at what the loop does between steps: logging, metrics, evaluation, checkpoints. "
                "Do it less often, or in a thread of its own.",
-        prediction=at_most(facts, SCENARIO)),))
+        prediction=at_most(facts, SCENARIO), site=line_at(facts, _times(facts))),))
+
+
+def _times(facts: TraceFacts) -> Ints:
+    """When the device waits for host work, ns: int64[n, 2]."""
+    outside = subtract(idle(facts, "host"), launching_times(facts.joined, facts.steps))
+    return either(outside, idle(facts, "other")) if facts.on_device else idle(facts)

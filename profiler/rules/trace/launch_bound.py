@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from profiler.analysis.trace.intervals import intersect
+from profiler.analysis.trace.partition import launching_times
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, small, unit
+from profiler.rules.trace.evidence import (
+    SOURCE,
+    at_most,
+    classes,
+    doubts,
+    idle,
+    line_at,
+    severity,
+    site,
+    small,
+    unit,
+)
 from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.trace.settings import against_launches
+from profiler.trace.model import Ints
 
 NAME = "launch_bound"
 TITLE = "Launch overhead"
@@ -34,6 +49,13 @@ def check(facts: TraceFacts) -> Outcome:
     return Outcome((Finding(
         NAME, "The device waits for launches", severity(facts, NAME, SCENARIO), ms(facts.cost(NAME)),
         evidence=tuple(evidence), counter_evidence=doubts(facts, SCENARIO),
+        remedy=against_launches(facts, rows),
         advice="Give the device more work per launch: a larger batch, torch.compile, CUDA graphs, "
                "a fused or foreach optimizer.",
-        prediction=at_most(facts, SCENARIO)),))
+        prediction=at_most(facts, SCENARIO), site=_line(facts, rows)),))
+
+
+def _line(facts: TraceFacts, rows: Ints) -> str | None:
+    """Where the loop is while the device idles between launches, else where launches take most time."""
+    times = intersect(idle(facts, "host"), launching_times(facts.joined, facts.steps))
+    return line_at(facts, times) or site(facts, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from profiler.rules.base import Evidence, Finding, Outcome, Remedy, ms
+from profiler.rules.decision import GAIN
 from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Flags
@@ -13,6 +14,8 @@ from profiler.trace.names import Copy
 NAME = "transfer_bound"
 TITLE = "Copies to the device"
 SCENARIOS = ("no_transfer", "overlapped_transfer")
+PINNED, AHEAD = Remedy("pin_memory", False, True), Remedy("prefetch_to_device", False, True)
+_TITLES = {PINNED.setting: "Pageable copies: pin_memory on", AHEAD.setting: "Copies one batch ahead"}
 
 
 def check(facts: TraceFacts) -> Outcome:
@@ -29,16 +32,28 @@ def check(facts: TraceFacts) -> Outcome:
     copy = facts.joined.copy
     pageable, pinned = copy == Copy.H2D_PAGEABLE, copy == Copy.H2D_PINNED
     for rows, text in ((pageable, "Pageable copies to the device"), (pinned, "Pinned copies to the device")):
-        if (rate := _rate(facts, rows)) is not None:
+        if (moved := _moved(facts, rows)) is not None:
+            size, rate = moved
+            over = f"the {len(facts.windows)} counted steps" if facts.steps.per_step else "the trace"
+            evidence.append(Evidence(f"{text}, in {over}", size, "B", SOURCE))
             evidence.append(Evidence(f"{text}, rate", rate, "B/s", SOURCE))
-    remedy = Remedy("pin_memory", False, True) if _time(facts, pageable) > _time(facts, pinned) else None
+    remedy = _remedy(facts, _time(facts, pageable) > _time(facts, pinned))
     rows = facts.joined.launch[facts.activities & (pageable | pinned | (copy == Copy.H2D))]
     return Outcome((Finding(
-        NAME, "Pageable copies: pin_memory on" if remedy else "Copies of the batch take time",
+        NAME, _TITLES.get(remedy.setting if remedy else "", "Copies of the batch take time"),
         severity(facts, NAME, *SCENARIOS), ms(facts.cost(NAME)), evidence=tuple(evidence),
         counter_evidence=doubts(facts, *SCENARIOS), remedy=remedy,
         advice="" if remedy else "Copy one batch ahead with non_blocking=True, or in a smaller type (uint8).",
-        prediction=at_most(facts, *SCENARIOS), site=site(facts, rows[rows >= 0])),))
+        prediction=at_most(facts, *(SCENARIOS if remedy != AHEAD else SCENARIOS[1:])),
+        site=site(facts, rows[rows >= 0])),))
+
+
+def _remedy(facts: TraceFacts, pageable: bool) -> Remedy | None:
+    """Pinned memory for pageable batches; for pinned ones copies one batch ahead, where these gain."""
+    if pageable:
+        return PINNED
+    told = facts.scenario("overlapped_transfer")
+    return AHEAD if told is not None and told.speedup > GAIN else None
 
 
 def _time(facts: TraceFacts, rows: Flags) -> int:
@@ -47,9 +62,10 @@ def _time(facts: TraceFacts, rows: Flags) -> int:
     return int((device.end - device.start)[own].sum())
 
 
-def _rate(facts: TraceFacts, rows: Flags) -> float | None:
-    """Bytes per second over copies whose size is told; None without any."""
+def _moved(facts: TraceFacts, rows: Flags) -> tuple[int, float] | None:
+    """Bytes, and bytes per second, over copies whose size is told; None without any."""
     device = facts.trace.device
     own = np.flatnonzero(rows & facts.activities & (device.bytes > 0) & (device.end > device.start))
     time = int((device.end - device.start)[own].sum())
-    return int(device.bytes[own].sum()) * 1e9 / time if time else None
+    size = int(device.bytes[own].sum())
+    return (size, size * 1e9 / time) if time else None
