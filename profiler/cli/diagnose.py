@@ -19,6 +19,7 @@ from profiler.cli import _streams, _traces
 from profiler.cli._common import print_json, shown
 from profiler.cli._diagnosis import print_diagnosis
 from profiler.errors import TraceError, UsageError
+from profiler.experiments.plan import LOADER_SETTINGS
 from profiler.rules.base import Finding
 from profiler.rules.trace.diagnosis import diagnose as trace_diagnosis
 from profiler.rules.verdict import diagnose
@@ -64,6 +65,6 @@ def _of_traces(path: Path, what_if: bool) -> dict[str, Any] | None:
 
 
 def _next_step(path: Path, findings: Sequence[Finding]) -> None:
-    finding: Finding | None = next((f for f in findings if f.remedy), None)
-    if finding is not None:
-        print(f"Next: stepscope verify {path}    tests the first remedy by paired runs")
+    remedy = next((f.remedy for f in findings if f.remedy and f.remedy.setting in LOADER_SETTINGS), None)
+    if remedy is not None:
+        print(f"Next: stepscope verify {path}    tests {remedy.setting} by paired runs")

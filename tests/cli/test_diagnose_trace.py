@@ -71,6 +71,18 @@ def test_a_recording_takes_its_verdict_from_its_trace(tmp_path, capsys):
     assert told(capsys, make_run(tmp_path / "b.stepscope", **GPU))["verdict"] == "input_bound"
 
 
+@pytest.mark.parametrize(("planned", "next_step"), [
+    ({"wait_us": 400}, True), ({"kernels": 68, "kernel_us": 1, "first_us": 60}, False)])
+def test_verify_is_offered_for_settings_that_it_can_try(tmp_path, capsys, planned, next_step):
+    stages = {"stages": {"data": 0.01, "forward": 1.0}} if not next_step else {}
+    path = with_trace(tmp_path / "a.stepscope", loop(**planned), data_cpu=1.0, cores=16,
+                      host={"target.cpu": 1.0}, **{**GPU, **stages})
+    assert main(["diagnose", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert ("cuda_graphs" in text) is not next_step
+    assert ("stepscope verify" in text) is next_step and ("tests num_workers" in text) is next_step
+
+
 def test_host_costs_are_scaled_to_the_step_without_the_profiler(tmp_path, capsys):
     true = 0.8 * step_ms(wait_us=400)
     planned = {**GPU, "stages": {"data": 0.5 * true, "forward": 0.5 * true}}
