@@ -153,6 +153,8 @@ def _beside_graphs(settings: CommonSettings) -> dict[str, str]:
     problems = {}
     if settings.compile in ("reduce-overhead", "max-autotune"):
         problems["compile"] = f"{settings.compile} makes CUDA graphs itself; use off or default"
+    if getattr(settings, "accumulate", 1) > 1:
+        problems["accumulate"] = "a CUDA graph writes each batch's gradients over those of the last one"
     if getattr(settings, "activation_checkpointing", False):
         problems["activation_checkpointing"] = "cannot be recorded as a CUDA graph"
     if getattr(settings, "variable_shapes", 0) and not settings.static_shapes:

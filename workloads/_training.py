@@ -9,11 +9,11 @@ from functools import partial
 from itertools import chain, count
 from typing import Any
 
-from workloads._common import Progress
+from workloads._common import Progress, WorkloadError
 from workloads._device import autocast
 from workloads._faults import Faults
 from workloads._loader import Batches, make_loader
-from workloads._ranks import leave, together
+from workloads._ranks import leave, ranks, together
 from workloads._settings import CommonSettings, TrainingSettings
 
 
@@ -49,6 +49,8 @@ def forward_of(model: Any, settings: CommonSettings) -> Callable[..., Any]:
     """What the loop calls for the model: itself, compiled, or recorded as CUDA graphs at its first call."""
     import torch
 
+    if settings.cuda_graphs and ranks() > 1:
+        raise WorkloadError("CUDA graphs and several ranks do not go together here", "Use cuda_graphs=false")
     forward: Callable[..., Any] = model
     if settings.compile != "off":
         forward = torch.compile(model, mode=settings.compile)

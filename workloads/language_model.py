@@ -1,7 +1,8 @@
 """GPT-style decoder on byte tokens, memory-mapped.
 
 Pre-training in small: a decoder with scaled-dot-product attention predicts the
-next byte of a text, by AdamW. The text is one memory-mapped file, made once, or
+next byte of a text, by AdamW, with gradient accumulation and activation
+checkpointing when asked for. The text is one memory-mapped file, made once, or
 the user's own (--data): a file, or a folder whose text files are joined.
 
 The loader only cuts windows out of memory, so a run is compute_bound, except

@@ -13,6 +13,8 @@ from profiler import catalog
 from profiler.errors import UsageError
 from tests.workloads.learning import learnt
 from workloads import _loader
+from workloads._common import WorkloadError
+from workloads._device import start
 from workloads._faults import Faults
 from workloads._loader import Batches
 from workloads._training import Graphed, forward_of, optimizer_options
@@ -62,6 +64,7 @@ def test_compiling_is_a_mode_and_still_yes_or_no(monkeypatch: pytest.MonkeyPatch
     (["device=cpu", "pin_memory=true", "prefetch_to_device=true"], "needs a GPU"),
     (["cuda_graphs=true", "compile=reduce-overhead"], "makes CUDA graphs itself"),
     (["cuda_graphs=true", "activation_checkpointing=true"], "cannot be recorded"),
+    (["cuda_graphs=true", "accumulate=2"], "writes each batch's gradients over"),
     (["cuda_graphs=true", "variable_shapes=1"], "needs static_shapes"),
     (["device=cpu", "sync_every_step=1"], "needs a GPU"),
     (["few_workers=1"], "needs 1 worker"),
@@ -85,9 +88,6 @@ def test_what_excludes_what_for_images(pairs: list[str], says: str) -> None:
 
 
 def test_a_gpu_that_is_not_there_is_told_by_the_run() -> None:
-    from workloads._common import WorkloadError
-    from workloads._device import start
-
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     made = catalog.make_settings("language_model", {"cuda_graphs": True})
@@ -108,6 +108,9 @@ def test_graphs_are_recorded_at_the_first_call(monkeypatch: pytest.MonkeyPatch) 
     one = torch.ones(2)
     assert [graphed(one).tolist(), graphed(2 * one).tolist()] == [[0, 0], [-1, -1]]
     assert len(recorded) == 1 and recorded[0][0] is not one
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(WorkloadError, match="several ranks"):
+        forward_of(torch.neg, catalog.make_settings("language_model", {"cuda_graphs": True}))
 
 
 def test_batches_come_once_and_in_order_when_copied_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
