@@ -9,6 +9,7 @@ from typing import Any
 
 from app.live.state import Live
 from profiler.analysis.facts import Facts
+from profiler.experiments.plan import LOADER_SETTINGS
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import verdict_title
@@ -92,8 +93,12 @@ def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     return VerdictData(
         word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
         STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
-        prediction, finding is not None and not diagnosis.imported, stored[-1] if stored else {},
+        prediction, not diagnosis.imported and _testable(finding), stored[-1] if stored else {},
     )
+
+
+def _testable(finding: Finding | None) -> bool:
+    return finding is not None and finding.remedy is not None and finding.remedy.setting in LOADER_SETTINGS
 
 
 def strong_parts(sentence: str) -> tuple[tuple[str, bool], ...]:

@@ -15,6 +15,7 @@ from app.main_window import MainWindow
 from profiler.cli import main
 from profiler.run.reader import Run
 from tests.app.windows import open_window
+from tests.cli.test_diagnose_trace import GPU, with_trace
 from tests.rules.trace.loops import loop
 
 
@@ -63,3 +64,12 @@ def test_it_opens(window: MainWindow, imported: Path, qtbot: QtBot) -> None:
         return any("Input-bound" in label.text() for label in window.findChildren(QLabel))
 
     qtbot.waitUntil(told, timeout=5000)
+
+
+def test_only_settings_that_verify_can_try_are_offered(tmp_path: Path) -> None:
+    planned = {**GPU, "stages": {"data": 0.01, "forward": 1.0}}
+    path = with_trace(tmp_path / "a.stepscope", loop(kernels=68, kernel_us=1, first_us=60), **planned)
+    assert main(["diagnose", str(path)]) == 0
+    with Run.open(path) as run:
+        told = query(run, Live())
+    assert told.word == "launch_bound" and told.remedy and not told.testable
