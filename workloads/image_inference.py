@@ -145,7 +145,7 @@ def run(settings: Settings, data: Path | None = None) -> None:
     dataset = Pictures(data or made_pictures(settings.images, 320, 400), settings.image_size)
     model = network(settings.model, settings.image_size).eval().requires_grad_(False)
     state = State(settings, device, model.to(device, memory_format=layout))
-    with torch.inference_mode():
+    with torch.inference_mode(), state.kept:
         (online if settings.mode == "online" else offline)(state, dataset, Faults(settings))
 
 
