@@ -69,7 +69,7 @@ def sampling(check: Check, name: str, path: Path, rate: int) -> None:
     """The asked rate is reached, nothing missed, at which cost."""
     with Run.open(path) as run:
         overhead = run.meta["overhead"]
-        times = [run.values(track.id)[0] for track in run.find("gpu.power")]
+        times = [run.values(track.id)[0] for track in run.find("gpu.util")]
     check.figures[name]["overhead"] = overhead
     fast = overhead["sources"].get("nvml") or {}
     reached = fast.get("rate_hz") or 0
