@@ -20,12 +20,13 @@ from profiler.run.reader import Run
 
 LARGEST = 8 << 20  # bytes of a file that is kept
 TRACED_STEPS = 4
+STARVED = {"workers": 1, "steps": 60}
 
 
 def check_kept(check: Check) -> None:
     """The healthy run is compute-bound, the starved one input-bound; a prediction is put to the test."""
     base = {**TINY, "threads": 1} if check.rehearsal else HEALTHY["image_classification"]
-    for name, verdict, more in (("healthy", "compute_bound", {}), ("starved", "input_bound", {"workers": 1})):
+    for name, verdict, more in (("healthy", "compute_bound", {}), ("starved", "input_bound", STARVED)):
         path = check.workload(name, "image_classification", {**base, **more},
                               "--trace-steps", str(TRACED_STEPS))
         keep(check, name, path)
@@ -42,7 +43,7 @@ def check_kept(check: Check) -> None:
 
 def experiment(check: Check, path: Path) -> None:
     """The first remedy of the starved run, by pairs: it helps, and about as much as predicted."""
-    done = check.stepscope("verify", str(path), "--pairs", "3", "--json", limit_s=180)
+    done = check.stepscope("verify", str(path), "--pairs", "3", "--steps", "40", "--json", limit_s=180)
     if done.returncode:
         check.told("starved: experiment", done.stderr.strip()[-300:], False)
         return

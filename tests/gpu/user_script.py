@@ -17,20 +17,23 @@ from torch import nn
 AHEAD = "ahead" in sys.argv[1:2]
 device = torch.device((sys.argv[2:] or ["cuda"])[0])
 CUDA = device.type == "cuda"
-STEPS, BATCH, WIDTH = (80, 256, 4096) if CUDA else (30, 8, 64)
+STEPS, BATCH, WIDTH = (80, 512, 4096) if CUDA else (30, 8, 64)
 torch.manual_seed(0)
 model = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(WIDTH, WIDTH), nn.GELU())]).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
 
 class Data(torch.utils.data.Dataset):
+    def __init__(self):
+        self.batch = torch.rand(BATCH, WIDTH)
+
     def __len__(self):
         return STEPS * BATCH
 
     def __getitem__(self, indices):
         if not AHEAD:
             time.sleep(0.004)
-        return torch.full((BATCH, WIDTH), indices[0] / (STEPS * BATCH))
+        return self.batch
 
 
 class Mark:
