@@ -19,6 +19,8 @@ device = torch.device((sys.argv[2:] or ["cuda"])[0])
 CUDA = device.type == "cuda"
 STEPS, BATCH, WIDTH = (80, 512, 4096) if CUDA else (30, 8, 64)
 torch.manual_seed(0)
+if not CUDA:
+    torch.set_num_threads(1)  # a rehearsal, beside others perhaps
 model = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(WIDTH, WIDTH), nn.GELU())]).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
