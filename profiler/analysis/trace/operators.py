@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import stacks, tensor_cores
-from profiler.analysis.trace.grouping import coded, extremes, summed
+from profiler.analysis.trace.grouping import Rows, coded, extremes, summed
 from profiler.analysis.trace.joined import take
 from profiler.analysis.trace.nesting import inside_own_group, subtotals
 from profiler.analysis.trace.owners import Owners
@@ -52,7 +52,7 @@ def operators(owners: Owners, *keys: str, rows: Flags | None = None) -> tuple[Op
     if not len(chosen):
         return ()
     host = trace.host
-    columns = {"name": host.name, "shapes": host.dims, "types": host.types}
+    columns: dict[str, Rows] = {"name": host.name, "shapes": host.dims, "types": host.types}
     names = dict.fromkeys(columns, trace.names)
     if "stack" in keys:
         names["stack"], columns["stack"] = stacks.coded(owners.joined)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from profiler.rules.base import Evidence, Finding, Outcome, ms
 from profiler.rules.decision import GAIN
 from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
@@ -42,4 +44,4 @@ def check(facts: TraceFacts) -> Outcome:
         NAME, "Communication that nothing hides", severity(facts, NAME, *SCENARIOS), ms(facts.cost(NAME)),
         evidence=tuple(evidence), counter_evidence=against, advice=advice,
         remedy=against_communication(facts, overlaps), prediction=at_most(facts, *SCENARIOS),
-        site=site(facts, rows[rows >= 0])),))
+        site=site(facts, rows[rows >= 0].astype(np.int64))),))
