@@ -57,6 +57,14 @@ def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), right
         print((indent + "  ".join(cells)).rstrip(), file=out or sys.stdout)
 
 
+def fitted(text: str, width: int) -> str:
+    """`text` in at most `width` letters: what is left out is in the middle, for ends tell names apart."""
+    if len(text) <= width:
+        return text
+    tail = width // 2
+    return f"{text[:width - tail - 1]}\u2026{text[-tail:]}"
+
+
 class Progress:
     """A bar on stderr while a terminal is there to see it; otherwise silent.
 

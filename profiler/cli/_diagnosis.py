@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from profiler.cli._common import print_table
+from profiler.cli._common import fitted, print_table
 from profiler.metrics import stage_title
+from profiler.report.table import Table
+from profiler.report.trace import ranks
+from profiler.report.trace_tables import summary, tables
 from profiler.rules.words import (
     class_title,
     evidence_line,
@@ -25,11 +28,13 @@ from profiler.units import (
     ms_decimals,
 )
 
+ROWS = 10  # of a table
+NAME, WORDS = 64, 48  # letters of a table's first column, and of another one with words
 SHOWN = 1.01  # predicted speedup from which a scenario is printed
 
 
-def print_diagnosis(told: Mapping[str, Any]) -> None:
-    """The human form, from the JSON form of a diagnosis."""
+def print_diagnosis(told: Mapping[str, Any], every: bool = False) -> None:
+    """The human form, from the JSON form of a diagnosis. `every`: with the tables of a trace."""
     print(f"{verdict_title(told['verdict'])}: {told['headline']}.")
     if told["also"]:
         print(f"Also {', '.join(verdict_title(word).lower() for word in told['also'])}.")
@@ -41,20 +46,34 @@ def print_diagnosis(told: Mapping[str, Any]) -> None:
         print()
     if told["partition_ms"]:
         _print_partition(told)
+        for line in filter(None, summary(told)):
+            print(f"  {line}")
         print()
     if told["what_if"]:
         _print_what_if(told)
         print()
-    for rank in told["ranks"] or ():
-        usual = rank["step_ms"]["usual"] * 1e6 if rank["step_ms"] else None
-        print(f"Rank {rank['rank'] if rank['rank'] is not None else rank['pid']}: "
-              f"{verdict_title(rank['verdict']).lower()}, {format_ms(usual)} per step")
-    if told["ranks"]:
-        print()
+    if table := ranks(told):
+        _print_tables([table])
+    unit = "" if told["steps"]["count"] or told["stages_ms"] else " of the trace"
     for number, finding in enumerate(told["findings"], 1):
-        _print_finding(number, finding)
+        _print_finding(number, finding, unit or " per step", told["notes"])
+    if every:
+        _print_tables(tables(told, ROWS))
     for note in told["notes"]:
         print(f"Note: {note}.")
+    if told["partition_ms"] and not every:
+        print("More with --tables: kernels, operators, your code, launches, idle gaps, memory and others.")
+
+
+def _print_tables(found: Sequence[Table]) -> None:
+    for table in found:
+        print(f"  {table.title}: {table.note}" if table.note else f"  {table.title}")
+        words = {0, *table.words}
+        width = max(map(len, (table.head, *table.rows)))
+        rows = [[fitted(cell, WORDS if k else NAME) if k in words else cell for k, cell in enumerate(row)]
+                for row in table.rows]
+        print_table(rows, table.head, [k for k in range(width) if k not in words], indent="    ")
+        print()
 
 
 def _print_stages(told: Mapping[str, Any]) -> None:
@@ -91,7 +110,8 @@ def _spread(step: Mapping[str, Any], decimals: int) -> str:
 
     ends = (f"5 to 95 %: {ms(step['p5'])} to {ms(step['p95'])} ms" if step["p5"] is not None else
             f"range {ms(step['range'][0])} to {ms(step['range'][1])} ms")
-    return f"median {ms(step['median'])} ms, {ends}"
+    low, high = step["range"]
+    return f"median {ms(step['median'])} ms, {ends}" if low < high else f"{ms(step['median'])} ms"
 
 
 def _print_partition(told: Mapping[str, Any]) -> None:
@@ -104,8 +124,9 @@ def _print_partition(told: Mapping[str, Any]) -> None:
     steps = told["steps"]
     rows.append(["step" if steps["count"] else "trace", format_ms(whole * 1e6, decimals, unit=False),
                  format_share(1.0, 1)])
-    print_table(rows, [f"{told['device']['name']}", "ms/step" if steps["count"] else "ms", "share"], [1, 2],
-                indent="  ")
+    rank = f", rank {told['rank']}" if told["ranks"] and told["rank"] is not None else ""
+    head = [f"{told['device']['name']}{rank}", "ms/step" if steps["count"] else "ms", "share"]
+    print_table(rows, head, [1, 2], indent="  ")
     devices = [d for d in told.get("devices") or () if d["partition_ms"]]
     if len(devices) > 1:
         print()
@@ -114,7 +135,11 @@ def _print_partition(told: Mapping[str, Any]) -> None:
     if told["stages_ms"] or not told["step_ms"]:
         return
     print(f"\n  {_spread(told['step_ms'], decimals)}, {format_count(steps['count'])} of "
-          f"{format_count(steps['total'])} steps counted, by {steps['rule']}")
+          f"{_counted(steps['total'], 'step')} counted, by {steps['rule']}")
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{format_count(count)} {name}{'' if count == 1 else 's'}"
 
 
 def _largest(part: Mapping[str, float]) -> str:
@@ -129,25 +154,31 @@ def _largest(part: Mapping[str, float]) -> str:
 
 def _print_what_if(told: Mapping[str, Any]) -> None:
     """Steps replayed without each cost, the largest gain first; those without any gain are left out."""
+    shown = [s for s in sorted(told["what_if"], key=lambda s: -s["speedup"]) if s["speedup"] >= SHOWN]
     rows = [[scenario_title(s["scenario"]), format_ms(s["step_ms"] * 1e6, unit=False),
-             format_ratio(s["speedup"]), format_prediction(s["low"], s["high"]), s["note"]]
-            for s in sorted(told["what_if"], key=lambda s: -s["speedup"]) if s["speedup"] >= SHOWN]
+             format_ratio(s["speedup"]), format_prediction(s["low"], s["high"])] for s in shown]
     if rows:
-        print_table(rows, ["replayed", "ms/step", "faster", "between", ""], [1, 2], indent="  ")
+        print_table(rows, ["replayed", "ms/step", "faster", "between"], [1, 2, 3], indent="  ")
+        for text in dict.fromkeys(s["note"] for s in shown if s["note"]):
+            names = ", ".join(scenario_title(s["scenario"]) for s in shown if s["note"] == text)
+            print(f"  {names}: {text}")
     else:
         print("  Replayed without each of its costs, no step is 1 % faster.")
     if told["replay_error"] is not None:
-        print(f"\n  unchanged, the replay is {format_share(told['replay_error'], 1)} off the measured step")
+        print(f"\n  with nothing removed, the replay is {format_share(told['replay_error'], 1)} off the "
+              "measured step")
 
 
-def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
-    cost = f", {format_ms(finding['cost_ms'] * 1e6)} per step" if finding["cost_ms"] else ""
+def _print_finding(number: int, finding: Mapping[str, Any], unit: str, notes: Sequence[str]) -> None:
+    """`unit`: what the cost is of. What a note says of all findings is not said again."""
+    cost = f", {_cost(finding['cost_ms'] * 1e6)}{unit}" if finding["cost_ms"] else ""
     print(f"{number}. {finding['title']}{cost}")
     if finding["site"]:
         print(f"   at {finding['site']}")
     for kind, mark in (("evidence", "+"), ("counter_evidence", "-")):
         for item in finding[kind]:
-            print(f"   {mark} {evidence_line(item)}")
+            if item["text"] not in notes:
+                print(f"   {mark} {evidence_line(item)}")
     if finding["remedy"]:
         print(f"   Try {remedy(finding['remedy'])}")
     if finding["advice"]:
@@ -155,3 +186,7 @@ def _print_finding(number: int, finding: Mapping[str, Any]) -> None:
     if predicted := finding["prediction"]:
         print(f"   {'' if predicted['at_most'] else 'predicts '}{prediction(predicted)}")
     print()
+
+
+def _cost(ns: float) -> str:
+    return format_ms(ns, ms_decimals(ns))

@@ -30,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="RUN_OR_TRACE", type=Path, nargs="+",
                         help="a run file, or traces: several files are the ranks of one job")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--tables", action="store_true",
+                        help="with the tables of a trace: kernels, operators, your code, modules, "
+                             "launches, idle gaps, copies, communication, memory at its peak, roofline, "
+                             "critical path")
     parser.add_argument("--no-what-if", action="store_true",
                         help="no replay of the steps: no predictions and no critical path")
 
@@ -50,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(told)
     else:
-        print_diagnosis(shown(told))
+        print_diagnosis(shown(told), args.tables)
         _next_step(first, findings)
     return 0
 

@@ -1,30 +1,28 @@
-"""What a report shows of a run's traces: the partition of step time, predictions, largest rows of tables."""
+"""What a report shows of a run's traces: the partition of step time, predictions, tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from profiler.metrics import stage_title
 from profiler.report.step_chart import bar, stage_swatch
-from profiler.rules.words import class_title, scenario_title
+from profiler.report.table import Table
+from profiler.report.trace_tables import tables
+from profiler.rules.words import class_title, scenario_title, verdict_title
 from profiler.units import (
-    format_bytes,
     format_count,
     format_ms,
-    format_number,
     format_prediction,
     format_ratio,
     format_share,
     ms_decimals,
 )
 
-ROWS = 15
-FRAMES = 3  # of a call stack, from the innermost
+RANK_CLASSES = 4  # that a table of ranks has columns for
 _STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
            "transfer_host": "h2d", "input_wait": "data", "sync": "sync", "queued": "backward",
            "queued:peer": "communication", "allocator": "optimizer"}  # whose colour a class wears
-
-Table = dict[str, Any]
 
 
 def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -35,8 +33,7 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
             "partition": _partition(told), "unit": "step" if _steps(told)["count"] else "trace",
             "steps": _counted(told),
             "what_if": _what_if(told), "error": _error(told),
-            "tables": [table for table in (_kernels(told), _operators(told), _stacks(told), _copies(told),
-                                           _communication(told), _memory(told)) if table]}
+            "tables": [*filter(None, [ranks(told)]), *tables(told)]}
 
 
 def _steps(told: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -84,72 +81,23 @@ def _error(told: Mapping[str, Any]) -> str:
     return f"Unchanged, the replay is {format_share(told['replay_error'], 1)} off the measured step."
 
 
-def _ms(value: float | None, decimals: int = 2) -> str:
-    return format_ms(None if value is None else value * 1e6, decimals, unit=False)
-
-
-def _kernels(told: Mapping[str, Any]) -> Table | None:
-    found = told.get("kernels")
+def ranks(told: Mapping[str, Any]) -> Table | None:
+    """One row for each of several ranks: its verdict and the main classes of its step; None for one rank."""
+    found = told.get("ranks") or ()
     if not found:
         return None
-    rows = [(r["key"][0], format_count(r["count"]), _ms(r["total_ms"]), _ms(r["ms_per_step"]),
-             format_share(r["share"], 1), format_share(r["occupancy"]), format_share(r["tensor_cores"]))
-            for r in found["by_name"]["rows"][:ROWS]]
-    known = format_share(found["tensor_cores"])
-    note = f"{format_count(found['count'])} in the counted steps, tensor cores at least {known} of it"
-    head = ("Kernel", "count", "total ms", "ms/step", "share", "occupancy, estimated", "tensor cores")
-    return {"title": "Kernels", "note": note, "rows": rows, "head": head}
-
-
-def _operators(told: Mapping[str, Any]) -> Table | None:
-    found = told.get("operators")
-    if not found:
-        return None
-    rows = [(r["key"][0], format_count(r["calls"]), _ms(r["host_self_ms"]), _ms(r["device_self_ms"]),
-             _ms(r["device_total_ms"])) for r in found["by_name"]["rows"][:ROWS]]
-    return {"title": "Operators", "note": "in the counted steps", "rows": rows,
-            "head": ("Operator", "calls", "host self ms", "device self ms", "device total ms")}
-
-
-def _stacks(told: Mapping[str, Any]) -> Table | None:
-    """Who called which operator; a stack's innermost frames."""
-    found = (told.get("operators") or {}).get("by_stack")
-    if not found:
-        return None
-    rows = [(r["key"][0], "; ".join(r["key"][1].split(";")[:FRAMES]), format_count(r["calls"]),
-             _ms(r["host_self_ms"]), _ms(r["device_self_ms"])) for r in found["rows"][:ROWS] if r["key"][1]]
-    return {"title": "Operators by call stack", "note": "in the counted steps", "rows": rows,
-            "head": ("Operator", "called from", "calls", "host self ms", "device self ms")} if rows else None
-
-
-def _copies(told: Mapping[str, Any]) -> Table | None:
-    found = told.get("copies")
-    if not found:
-        return None
-    rows = [(r["kind"].replace("_", " "), format_count(r["count"]), format_bytes(r["bytes"]),
-             _ms(r["total_ms"]), format_number(r["rate"], 2)) for r in found]
-    return {"title": "Copies", "note": "in the counted steps", "rows": rows,
-            "head": ("Kind", "count", "bytes", "total ms", "GB/s")}
-
-
-def _communication(told: Mapping[str, Any]) -> Table | None:
-    found = told.get("communication")
-    if not found:
-        return None
-    rows = [(r["collective"].replace("_", " "), format_count(r["count"]), format_bytes(r["total_bytes"]),
-             _ms(r["time_ms"]), _ms(r["exposed_ms"]), format_number(r["bus_gbs"], 2)) for r in found["kinds"]]
-    return {"title": "Communication", "note": "in the counted steps; waiting for other ranks is in it",
-            "rows": rows, "head": ("Collective", "count", "bytes", "total ms", "exposed ms", "bus GB/s")}
-
-
-def _memory(told: Mapping[str, Any]) -> Table | None:
-    """What was live at each device's peak."""
-    devices = (told.get("memory") or {}).get("devices") or []
-    rows = [(d["device"], live["operator"] or "no operator", live["module"], live["category"],
-             format_bytes(live["bytes"]), format_count(live["count"]))
-            for d in devices for live in d["peak"]["live"]["rows"][:ROWS]]
-    if not rows:
-        return None
-    peaks = ", ".join(f"{d['device']} {format_bytes(d['peak']['allocated'])}" for d in devices)
-    return {"title": "Memory at its peak", "note": peaks, "rows": rows,
-            "head": ("Device", "Operator", "module", "category", "bytes", "count")}
+    traced = any(rank.get("partition_ms") for rank in found)
+    parts = [rank.get("partition_ms" if traced else "stages_ms") or {} for rank in found]
+    spent = {name: sum(part.get(name, 0.0) for part in parts) for name in dict.fromkeys(
+        name for part in parts for name in part)}
+    most = [name for name in sorted(spent, key=lambda name: -spent[name]) if spent[name]][:RANK_CLASSES]
+    rows = []
+    for rank, part in zip(found, parts, strict=True):
+        usual = rank["step_ms"]["usual"] if rank["step_ms"] else sum(part.values()) or None
+        decimals = ms_decimals(usual * 1e6 if usual else None)
+        rows.append((f"rank {rank['rank']}" if rank["rank"] is not None else f"process {rank['pid']}",
+                     verdict_title(rank["verdict"]).lower(),
+                     *(format_ms(ms * 1e6 if ms is not None else None, decimals, unit=False)
+                       for ms in (usual, *(part.get(name) for name in most)))))
+    return Table("Ranks", "ms per step, and where most of it goes",
+                 ("Rank", "verdict", "step", *map(class_title if traced else stage_title, most)), rows, (1,))

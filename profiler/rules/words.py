@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,7 +26,10 @@ SCORES = {"hit": "the measured ratio lies in the predicted interval",
 FLAGS = {"input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
          "communication_bound": "communication"}
 
-
+# In kernels' names: namespaces, what every elementwise kernel has, lambdas around the last one.
+_NOISE = re.compile(r"\(anonymous namespace\)::|at::native::|"
+                    r", (?:at::detail::Array|std::array)<char\*, \d+(?:ul)?>|"
+                    r"\{lambda\(\)#\d+\}::operator\(\)\(\) const::")
 CLASSES = {"compute": "compute", "communication_exposed": "communication, exposed",
            "transfer_exposed": "copies, exposed", "queued": "queued",
            "queued:peer": "waiting for another device",
@@ -42,6 +46,23 @@ SCENARIOS = {"no_input_wait": "batches ready", "no_transfer": "no copies of the 
 def class_title(name: str) -> str:
     """A class of the partition in words; host work under an annotation by the annotation's name."""
     return CLASSES.get(name) or name.removeprefix("other:")
+
+
+def kernel_title(name: str) -> str:
+    """A kernel's name without its return type, its arguments, and namespaces that say nothing."""
+    text = _NOISE.sub("", name.removeprefix("void "))
+    depth, end = 0, len(text)
+    while text.endswith(")") and end:  # back to the bracket that opens the arguments
+        end -= 1
+        depth += (text[end] == ")") - (text[end] == "(")
+        if not depth:
+            return text[:end] or text
+    return text
+
+
+def frame_title(frame: str) -> str:
+    """A frame of a call stack, of an installed package without the folders before it."""
+    return re.split(r"(?:site|dist)-packages/", frame.strip())[-1]
 
 
 def scenario_title(name: str) -> str:

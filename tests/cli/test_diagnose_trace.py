@@ -50,6 +50,30 @@ def test_for_people(tmp_path, capsys):
     assert "None" not in text and "nan" not in text.lower()
 
 
+def test_tables_are_printed_if_asked_for(tmp_path, capsys):
+    file = str(loop(wait_us=400).save(tmp_path / "a.json"))
+    assert main(["diagnose", file]) == 0
+    short = capsys.readouterr().out
+    assert "relu_kernel" not in short and "launches per step 20" in short and "More with --tables" in short
+    assert main(["diagnose", "--tables", file]) == 0
+    text = capsys.readouterr().out
+    kernel = next(line.split() for line in text.splitlines() if "relu_kernel" in line)
+    assert kernel[:5] == ["relu_kernel", "100", "2.00", "0.40", "100.0"] and "More with" not in text
+
+
+def test_what_holds_for_all_findings_is_said_once(tmp_path, capsys):
+    assert main(["diagnose", str(loop(wait_us=400).save(tmp_path / "a.json"))]) == 0
+    assert capsys.readouterr().out.count("Host costs include the profiler's own") == 1
+
+
+def test_costs_of_a_trace_without_steps_are_not_per_step(tmp_path, capsys):
+    line = loop(kernel_us=5)
+    line.events = [e for e in line.events if not e["name"].startswith("ProfilerStep")]
+    assert main(["diagnose", str(line.save(tmp_path / "a.json"))]) == 0
+    text = capsys.readouterr().out
+    assert "ms of the trace\n" in text and "per step" not in text.replace("figures per step are absent", "")
+
+
 @pytest.mark.parametrize("second_us", [300, 0])
 def test_each_of_several_devices_has_a_line(tmp_path, capsys, second_us):
     line = two_devices(second_us=second_us)

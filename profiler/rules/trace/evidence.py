@@ -112,7 +112,7 @@ def line_at(facts: TraceFacts, times: Ints) -> str | None:
     `times`: a set, int64[n, 2], ns. None where the trace has no rows of Python functions.
     """
     host, names = facts.trace.host, facts.trace.names
-    usable = np.array([_line(name) != "" for name in names] or [False])
+    usable = np.array([own_line(name) != "" for name in names] or [False])
     frame = (host.kind == Kind.PYTHON) & (host.thread == facts.steps.thread) & usable[host.name]
     rows = np.flatnonzero(frame)
     if not len(rows):
@@ -124,7 +124,7 @@ def line_at(facts: TraceFacts, times: Ints) -> str | None:
     np.subtract.at(own, outer[outer >= 0], inside[rows[outer >= 0]])
     spent: dict[str, int] = {}
     for name, ns in zip(host.name[rows].tolist(), own[rows].tolist(), strict=True):
-        spent[_line(names[name])] = spent.get(_line(names[name]), 0) + ns
+        spent[own_line(names[name])] = spent.get(own_line(names[name]), 0) + ns
     most = max(spent, key=lambda key: spent[key])
     return most if spent[most] > 0 else None
 
@@ -133,22 +133,22 @@ def site(facts: TraceFacts, rows: Ints) -> str | None:
     """"file:line" of the user's code in which these host rows take most time; None where no stack tells."""
     trace, parent = facts.trace, facts.joined.parent
     spent: dict[str, int] = {}
-    usable = np.array([_line(name) != "" for name in trace.names] or [False])
+    usable = np.array([own_line(name) != "" for name in trace.names] or [False])
     frames = nearest(parent, (trace.host.kind == Kind.PYTHON) & usable[trace.host.name])
     stacks = nearest(parent, trace.host.stack >= 0)
     for row in rows.tolist():
         where = ""
         if frames[row] >= 0:
-            where = _line(trace.names[trace.host.name[frames[row]]])
+            where = own_line(trace.names[trace.host.name[frames[row]]])
         elif stacks[row] >= 0:
             stack = trace.names[trace.host.stack[stacks[row]]].split(";")
-            where = next((line for frame in stack if (line := _line(frame))), "")
+            where = next((line for frame in stack if (line := own_line(frame))), "")
         if where:
             spent[where] = spent.get(where, 0) + int(trace.host.end[row] - trace.host.start[row])
     return max(spent, key=lambda key: spent[key], default=None)
 
 
-def _line(frame: str) -> str:
+def own_line(frame: str) -> str:
     """"train.py:57" of "train.py(57): step"; "" of a library's frame or anything else."""
     frame = frame.strip()
     found = _FRAME.match(frame)
