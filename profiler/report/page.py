@@ -42,15 +42,17 @@ def page(run: Run) -> dict[str, Any]:
                                run.end_ns)
     rows, sources = facts.overhead(run)
     happened, more = facts.events(run)
+    unit = "per step" if told["steps"]["count"] or told["stages_ms"] else "of the trace"
     return {
         "run": facts.heading(run) | {"steps": format_count(told["steps"]["total"]), "file": str(run.path)},
         "verdict": _verdict(told), "trace": trace.section(told), "empty": _empty(run, told),
         "stage_bar": stage_bar(told["stages_ms"] or {}), "step_chart": picture, "step_note": note,
         "stages": _stages(told), "figures": _figures(run, told, diagnosis),
-        "charts": _charts(run), "findings": [_finding(finding) for finding in told["findings"]],
+        "charts": _charts(run), "findings": [_finding(finding, unit) for finding in told["findings"]],
         "ruled_out": _causes(told["ruled_out"]), "lacks": _causes(told["lacks"]),
         "experiments": [_experiment(e) for e in run.results("experiment")],
-        "settings": facts.settings(run), "overhead": rows, "sources": sources,
+        "settings": facts.settings(run), "overhead": [] if diagnosis.imported else rows,
+        "sources": sources, "imported": diagnosis.imported,
         "missing": facts.missing(run), "holes": facts.holes(run), "events": happened, "more_events": more,
         "traces": facts.traces(run), "output": facts.output_end(run), "notes": told["notes"],
     }
@@ -116,7 +118,8 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
     share = (run.meta.get("overhead") or {}).get("cpu_share")
     rows.append(("Own overhead", f"{format_share(share, 1)} of a core" if isinstance(share, float) else "",
                  "the recording ended early"))
-    return [(name, value, "" if value else why) for name, value, why in rows]
+    return [(name, value, "" if value else why) for name, value, why in rows
+            if value or not diagnosis.imported]
 
 
 def _cores(value: float | None) -> str:
@@ -152,12 +155,12 @@ def _charts(run: Run) -> list[dict[str, str]]:
     return [{"title": chart.title, "picture": picture} for chart, picture in found if picture]
 
 
-def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
+def _finding(told: Mapping[str, Any], unit: str) -> dict[str, Any]:
     return {
         "title": told["title"], "severity": told["severity"],
         "weight": WEIGHTS[told["severity"]], "site": told["site"] or "",
         "advice": told["advice"],
-        "cost": f"{format_ms(told['cost_ms'] * 1e6)} per step" if told["cost_ms"] else "",
+        "cost": f"{format_ms(told['cost_ms'] * 1e6)} {unit}" if told["cost_ms"] else "",
         "evidence": [evidence(item) for item in told["evidence"]],
         "counter": [evidence(item) for item in told["counter_evidence"]],
         "remedy": remedy(told["remedy"]), "prediction": prediction(told["prediction"]),

@@ -4,11 +4,11 @@ import pytest
 
 from profiler.cli import main
 from profiler.report.html import render
-from profiler.report.trace import section
+from profiler.report.trace import ranks, section
 from profiler.run.reader import Run
 from tests.reference import needs_reference, reference_files
 from tests.report.test_html import EVIL, page
-from tests.rules.trace.loops import loop
+from tests.rules.trace.loops import loop, told
 from tests.runs import make_run
 
 
@@ -53,3 +53,20 @@ def test_operators_by_the_line_that_calls_them(tmp_path, capsys):
     line.python("train.py(9): main", min(e["t0"] for e in line.events), max(e["t1"] for e in line.events))
     _, seen = page(imported(tmp_path, line))
     assert "Operators by call stack" in seen.words and "train.py(9): main" in seen.words
+
+
+def test_an_imported_run_is_not_said_to_lack_what_no_trace_has(tmp_path, capsys):
+    with Run.open(imported(tmp_path, loop(wait_us=400))) as run:
+        text = render(run)
+    assert "No stages" not in text and "the recording ended early" not in text
+    assert "The run was made from traces of torch.profiler." in text and "Step time, median" in text
+
+
+def test_ranks_are_rows_with_what_their_steps_go_to():
+    told_of = told(loop(wait_us=400, rank=0), loop(wait_us=200, rank=1))
+    found = ranks(told_of)
+    assert found.head[:3] == ("Rank", "verdict", "step") and "data wait" in found.head
+    column = found.head.index("data wait")
+    assert [row[0] for row in found.rows] == ["rank 0", "rank 1"]
+    assert [float(row[column]) for row in found.rows] == pytest.approx([0.40, 0.20], abs=0.01)
+    assert ranks(told(loop())) is None
