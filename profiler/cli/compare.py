@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli import _traces
-from profiler.cli._common import print_json, print_table, shown
+from profiler.cli._common import fitted, print_json, print_table, shown
 from profiler.rules.trace.comparison import SAME, compare
-from profiler.rules.words import class_title
-from profiler.units import MINUS, format_ms, format_number, format_ratio
+from profiler.rules.words import class_title, kernel_title
+from profiler.units import MINUS, format_count, format_ms, format_number, format_ratio
 
 ROWS = 15
+NAME = 64  # letters of a name
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,26 +46,45 @@ def print_comparison(told: Mapping[str, Any]) -> None:
         side = told[name]
         step = f", {format_ms(side['step_ms']['median'] * 1e6)} per step" if side["step_ms"] else ""
         print(f"{name.upper()}  {side['file']}: {side['device']['name']}{step}, "
-              f"{side['steps']['count']} steps by {side['steps']['rule']}")
+              f"{_counted(side['steps'])}")
     ratio = told["ratio"]
     if ratio is not None:
-        same = abs(ratio - 1) <= SAME
-        print(f"\nB {'is as fast as A' if same else 'is faster' if ratio > 1 else 'is slower'}: "
-              f"A's step takes {format_ratio(ratio)} B's")
+        print(f"\nB is {_compared(ratio)}")
     head = "ms/step" if told["per_step"] else "ms"
     if told["partition_ms"]:
-        rows = [[class_title(r["class"]), *_times(r)] for r in told["partition_ms"] if r["a_ms"] or r["b_ms"]]
+        spent = [r for r in told["partition_ms"] if r["a_ms"] or r["b_ms"]]
+        rows = [[class_title(r["class"]), *_times(r)] for r in spent]
+        whole = {key: sum(r[key] for r in spent) for key in ("a_ms", "b_ms", "delta_ms")}
+        rows.append(["step" if told["per_step"] else "trace", *_times(whole)])
         print()
         print_table(rows, [head, "A", "B", "B\u2212A"], [1, 2, 3], indent="  ")
     for key, title in (("kernels", "kernel"), ("operators_device", "operator, device"),
                        ("operators", "operator, host self")):
         _print_changes(told[key], f"{title}, {head}")
+    if told["notes"]:
+        print()
     for note in told["notes"]:
         print(f"Note: {note}.")
 
 
+def _compared(ratio: float) -> str:
+    if abs(ratio - 1) <= SAME:
+        return "as fast as A"
+    if ratio > 1:
+        return f"{format_ratio(ratio)} faster than A"
+    return f"slower: its step takes {format_ratio(1 / ratio)} A's"
+
+
+def _counted(steps: Mapping[str, Any]) -> str:
+    if not steps["count"]:
+        return "no steps"
+    return f"{format_count(steps['count'])} {'step' if steps['count'] == 1 else 'steps'} by {steps['rule']}"
+
+
 def _print_changes(table: Mapping[str, Any], title: str) -> None:
-    rows = [["/".join(r["key"])[:70], *_times(r), f"{format_number(r['a_count'], 1)}",
+    if not table["rows"]:
+        return
+    rows = [[fitted(kernel_title("/".join(r["key"])), NAME), *_times(r), f"{format_number(r['a_count'], 1)}",
              f"{format_number(r['b_count'], 1)}", "" if r["state"] == "both" else r["state"]]
             for r in table["rows"][:ROWS]]
     print()
@@ -72,7 +92,6 @@ def _print_changes(table: Mapping[str, Any], title: str) -> None:
     more = len(table["rows"]) + table["left_out"] - len(rows)
     if more > 0:
         print(f"  and {more} more; {table['new']} new, {table['vanished']} vanished")
-    print()
 
 
 def _times(row: Mapping[str, Any]) -> list[str]:

@@ -16,9 +16,9 @@ from typing import Any
 from profiler.cli import _imported, _traces
 from profiler.cli._common import print_json
 from profiler.errors import UsageError, one_line
+from profiler.rules.base import plural
 from profiler.rules.trace.diagnosis import diagnose
 from profiler.rules.words import verdict_title
-from profiler.units import format_count
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(output: Path, said: dict[str, Any], processes: int) -> None:
     count = said["steps"]["count"]
-    what = f"{format_count(count)} steps counted" if count else "no steps"
+    what = f"{plural(count, 'step')} counted by {said['steps']['rule']}" if count else "no steps"
     ranks = f", {processes} processes" if processes > 1 else ""
-    print(f"{output}: {what} by {said['steps']['rule']}{ranks}, {verdict_title(said['verdict']).lower()}")
+    print(f"{output}: {what}{ranks}, {verdict_title(said['verdict']).lower()}")
     for note in said["notes"]:
         print(f"Note: {one_line(note)}.")

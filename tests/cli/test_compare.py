@@ -5,7 +5,7 @@ import json
 import pytest
 
 from profiler.cli import main
-from tests.rules.trace.loops import loop, step_ms
+from tests.rules.trace.loops import loop, step_ms, without_device
 from tests.runs import make_run
 
 
@@ -55,7 +55,11 @@ def test_a_trace_compared_with_itself_has_no_difference(pair, capsys):
 def test_for_people(pair, capsys):
     assert main(["compare", *pair]) == 0
     text = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "B is faster: A's step takes 1.32 × B's" in text
+    assert "B is 1.32 × faster than A" in text
+    lines = [line.split()[:3] for line in text.splitlines()]
+    assert ["step", f"{step_ms(400):.2f}", f"{step_ms(200):.2f}"] in lines
+    assert main(["compare", *reversed(pair)]) == 0
+    assert "B is slower: its step takes 1.32 × A's" in capsys.readouterr().out.replace("\u00a0", " ")
     assert "operator, device, ms/step" in text and "operator, host self, ms/step" in text
     assert "relu_kernel" in text and "vanished" in text and "None" not in text
 
@@ -78,3 +82,11 @@ def test_other_devices_are_said(pair, tmp_path, capsys):
 def test_a_run_without_a_trace(pair, tmp_path, capsys):
     assert main(["compare", pair[0], str(make_run(tmp_path / "r.stepscope"))]) == 2
     assert "holds no trace" in capsys.readouterr().err
+
+
+def test_without_kernels_there_is_no_empty_table(tmp_path, capsys):
+    for name, wait in (("a", 400), ("b", 200)):
+        without_device(loop(wait_us=wait)).save(tmp_path / f"{name}.json")
+    assert main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == 0
+    text = capsys.readouterr().out
+    assert "operator, host self" in text and "kernel, ms" not in text and "operator, device" not in text
