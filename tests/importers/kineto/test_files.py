@@ -144,7 +144,8 @@ def test_a_bomb_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", b"{}", b"[1]", b"SQLite format 3\0", gzip.compress(b"hello"),
-                                  packed({"a.txt": b"hello"}), gzip.compress(b"x" * 1000)[:20]])
+                                  packed({"a.txt": b"hello"}), gzip.compress(b"x" * 1000)[:20]],
+                         ids=["empty", "text", "object", "array", "sqlite", "gz", "tar", "cut gz"])
 def test_what_is_no_trace_does_not_look_like_one(tmp_path: Path, data: bytes) -> None:
     assert not kineto.sniff(write(tmp_path, "a.json", data))
 
