@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from profiler.errors import TraceError
@@ -72,6 +73,27 @@ def test_a_refused_file_leaves_no_reader_behind(packed: bool, tmp_path: Path) ->
         del error
     assert len(said) == 1 and "begins with" in said.pop()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(("column", "most"), [("device", 64), ("stream", 1024), ("thread", 4096)])
+def test_events_scattered_over_everything_are_left_out(column: str, most: int) -> None:
+    """Each device, stream and thread costs a pass; a file with a hundred thousand of them would never end."""
+    line = training()
+    healthy_rows = line.trace()
+    for i in range(most):
+        t = 5_000_000 + 100 * i
+        if column == "thread":
+            line.op("aten::add", t, t + 50, thread=100 + i)
+        else:
+            line.kernel("k", t, t + 50, 0, **{column: 100 + i})
+    trace = line.trace()
+    table = trace.host if column == "thread" else trace.device
+    before = healthy_rows.host if column == "thread" else healthy_rows.device
+    assert len(np.unique(getattr(table, column))) == most
+    assert trace.losses.invalid == len(np.unique(getattr(before, column)))
+    assert len(table) == len(before) + most - trace.losses.invalid
+    assert f"{column}s with most events" in " ".join(trace.notes)
+    assert not healthy_rows.losses.invalid
 
 
 @pytest.mark.slow

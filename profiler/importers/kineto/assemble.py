@@ -31,6 +31,7 @@ from profiler.trace.model import (
 
 _DAY = 86_400 * 10**9
 _SPANS = 100  # so many times what most events span, and at least a day, away from them: no part of the trace
+_MOST = {"device": 64, "stream": 1024, "thread": 4096}  # different ones in a table
 _EPOCH_US = range(10**15, 4 * 10**15)  # 2001 to 2096: what can be a time since the epoch
 _NODE = re.compile(r"\wBackward\d*$|(AccumulateGrad|CopyBackwards|CopySlices|GraphRoot|UndefinedGrad)$")
 # Of host events with the same times, which is likely to lie in which: by Kind, the outermost is 0.
@@ -48,6 +49,7 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
     """
     tables = {name: joined(name, columns.parts.pop(name)) for name in TABLES}
     _drop_absurd(tables, columns)
+    _drop_scattered(tables, columns)
     if not len(tables["host"]["start"]) and not len(tables["device"]["start"]):
         raise TraceError(f"{source} holds no events", _why_none(columns))
     texts = tuple(columns.names.texts)
@@ -85,12 +87,29 @@ def _drop_absurd(tables: dict[str, Part], columns: Columns) -> None:
             continue
         start = table["start" if "start" in table else "time"]
         good = (np.abs(start - middle) <= reach) & (table.get("end", start) - middle <= reach)
-        if good.all():
-            continue
-        for row in np.flatnonzero(~good).tolist():
-            columns.tally.lose(columns.names.texts[table["name"][row]] if "name" in table else "[memory]",
-                               "a time far from all others")
-        _take(tables, name, np.flatnonzero(good))
+        _drop(tables, name, columns, good, "a time far from all others")
+
+
+def _drop_scattered(tables: dict[str, Part], columns: Columns) -> None:
+    """Rows all over thousands of devices, streams or threads are damage, and would cost a pass for each."""
+    for name in ("host", "device", "syncs", "memory"):
+        for column, most in _MOST.items():
+            values = tables[name].get(column, np.zeros(0, np.int64))
+            if len(np.unique(values)) <= most:
+                continue
+            _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+            kept = np.zeros(len(count), bool)
+            kept[np.argsort(-count, kind="stable")[:most]] = True
+            _drop(tables, name, columns, kept[place], f"not on one of the {most} {column}s with most events")
+
+
+def _drop(tables: dict[str, Part], name: str, columns: Columns, good: Flags, reason: str) -> None:
+    if good.all():
+        return
+    table = tables[name]
+    for row in np.flatnonzero(~good).tolist():
+        columns.tally.lose(columns.names.texts[table["name"][row]] if "name" in table else "[memory]", reason)
+    _take(tables, name, np.flatnonzero(good))
 
 
 def _take(tables: dict[str, Part], name: str, rows: Ints) -> None:
