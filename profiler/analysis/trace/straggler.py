@@ -67,7 +67,7 @@ def straggler(ranks: Ranks, step_ns: int | None) -> Straggler:
     named = None if reason else names[first]
     if named:
         reason = (f"{named} arrives last in {waiting[first].last} of {len(when)} collectives, and the others "
-                  f"wait {mean[first] / 1e6:.3f} ms a step for it alone")
+                  f"wait {mean[first] / 1e6:.2f} ms a step for it alone")
         if len(steps) == 1 and number[0] != NONE:
             reason += "; seen in one step only"
     return Straggler(named, margin, share, len(steps), reason, waiting)
@@ -96,8 +96,8 @@ def _doubt(ranks: Ranks, first: int, margin: float, share: float | None, often: 
         return f"ranks take turns: {name} holds the others up most, in {100 * often:.0f} % of the steps"
     unsure = _uncertainty(ranks, first) * times
     if ranks.basis == CLOCKS and margin < unsure:
-        return (f"{name} seems to hold the others up by {margin / 1e6:.3f} ms a step, which is within what "
-                f"the clocks leave open ({unsure / 1e6:.3f} ms)")
+        return (f"{name} seems to hold the others up by {margin / 1e6:.2f} ms a step, which is within what "
+                f"the clocks leave open ({unsure / 1e6:.2f} ms)")
     return ""
 
 

@@ -90,7 +90,8 @@ def _figures(facts: TraceFacts) -> list[str]:
     measured = facts.spread
     if measured is not None:
         if count < 10:
-            found.append(f"Only {plural(count, 'counted step')}: the range instead of percentiles")
+            instead = "the range instead of percentiles" if count > 1 else "its spread is not known"
+            found.append(f"Only {plural(count, 'counted step')}: {instead}")
         if abs(measured.mean - measured.median) > APART * measured.median:
             found.append(f"Mean and median differ: {format_ms(measured.mean)} and "
                          f"{format_ms(measured.median)} per step")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
+from profiler.rules.words import class_title
 from profiler.units import format_ms
 
 WORTH = 0.05  # share of the window from which a class can be the verdict where nothing was predicted
@@ -143,4 +144,5 @@ def _from_classes(shares: Shares, why: str) -> Decision:
         return Decision("unknown", tuple(large), "low", "waiting for another device is the largest class "
                         f"beside compute, {100 * share:.0f} % of the time; {why}")
     return Decision(first, tuple(word for word in large if word != first), "low",
-                    f"{name} is the largest class beside compute, {100 * share:.0f} % of the time; {why}")
+                    f"{class_title(name)} is the largest class beside compute, {100 * share:.0f} % "
+                    f"of the time; {why}")

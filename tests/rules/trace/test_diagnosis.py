@@ -260,3 +260,7 @@ def test_labelled_predictions():
                 got = found.get(true["scenario"])
                 errors.append(1.0 if got is None else min(abs(got / value - 1) for value in right))
     assert len(errors) > 30 and np.median(errors) <= 0.01 and np.percentile(errors, 95) <= 0.05
+
+
+def test_one_step_has_no_spread():
+    assert "Only 1 counted step: its spread is not known" in told(loop(1))["notes"]

@@ -93,6 +93,11 @@ def test_waiting_for_another_device_has_no_word_and_is_the_reason_where_it_is_la
     assert ({smaller.verdict, *smaller.also} - {"unknown"}) == {"launch_bound"}
 
 
+def test_the_reason_names_a_class_in_words():
+    reason = decide(shares(communication_exposed=20), {}, None, "none", 100 * MS).reason
+    assert reason == "communication, exposed is the largest class beside compute, 20 % of the time; none"
+
+
 def test_predictions_of_a_replay_that_is_withheld_are_not_used():
     assert verdict(shares(queued=30), withheld="the replay is 7 % off", no_sync=2.0)[0] == "launch_bound"
 
