@@ -70,7 +70,7 @@ def _top(told: Mapping[str, Any]) -> str:
     """The operators that take most time."""
     key = "device_self_ms" if on_device(told) else "host_self_ms"
     rows = longest(value(told, "operators", "by_name", "rows") or (), key)[:3]
-    named = [f"{row['key'][0]} {per_step(told, row[key])}" for row in rows]
+    named = [f"{row['key'][0].removeprefix('aten::')} {per_step(told, row[key])}" for row in rows]
     where = "device" if on_device(told) else "host"
     return f"most {where} time, {unit(told)}: {', '.join(named)}" if named else ""
 

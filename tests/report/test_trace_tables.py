@@ -30,7 +30,7 @@ def test_figures_of_a_step():
     assert operators.rows[0][operators.head.index("device self")] == "0.40"
     facts, top = summary(told(loop()))
     assert "launches per step 20" in facts and "MFU" not in facts and "memory" not in facts
-    assert top == "most device time, ms/step: aten::relu 0.40"
+    assert top == "most device time, ms/step: relu 0.40"
 
 
 def test_a_trace_of_the_cpu_has_no_column_of_a_device():
