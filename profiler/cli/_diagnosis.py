@@ -8,7 +8,7 @@ from typing import Any
 from profiler.cli._common import fitted, print_table
 from profiler.metrics import stage_title
 from profiler.report.table import Table
-from profiler.report.trace import ranks
+from profiler.report.trace import device_title, ranks
 from profiler.report.trace_tables import summary, tables
 from profiler.rules.words import (
     class_title,
@@ -124,8 +124,7 @@ def _print_partition(told: Mapping[str, Any]) -> None:
     steps = told["steps"]
     rows.append(["step" if steps["count"] else "trace", format_ms(whole * 1e6, decimals, unit=False),
                  format_share(1.0, 1)])
-    rank = f", rank {told['rank']}" if told["ranks"] and told["rank"] is not None else ""
-    head = [f"{told['device']['name']}{rank}", "ms/step" if steps["count"] else "ms", "share"]
+    head = [device_title(told), "ms/step" if steps["count"] else "ms", "share"]
     print_table(rows, head, [1, 2], indent="  ")
     devices = [d for d in told.get("devices") or () if d["partition_ms"]]
     if len(devices) > 1:

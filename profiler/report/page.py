@@ -104,7 +104,7 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
         ends = [format_ms(value * 1e6, decimals, unit=False) for value in (low, high)]
         rows += [("Step time, median", format_ms(step["median"] * 1e6, decimals), ""),
                  ("Step time, 5 to 95 %" if step["p5"] is not None else "Step time, range",
-                  f"{ends[0]} to {ends[1]}\u00a0ms", "")]
+                  f"{ends[0]} to {ends[1]}\u00a0ms" if low < high else "", "only one step is counted")]
     rows.append(("Steady steps", f"{format_count(told['steps']['count'])} of "
                  f"{format_count(told['steps']['total'])}", ""))
     if run.devices:

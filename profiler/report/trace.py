@@ -29,11 +29,17 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
     """Texts and pictures of the traces' part of a diagnosis; None without a trace."""
     if told.get("partition_ms") is None:
         return None
-    return {"bar": _bar(told["partition_ms"]), "device": told["device"]["name"],
+    return {"bar": _bar(told["partition_ms"]), "device": device_title(told),
             "partition": _partition(told), "unit": "step" if _steps(told)["count"] else "trace",
             "steps": _counted(told),
             "what_if": _what_if(told), "error": _error(told),
             "tables": [*filter(None, [ranks(told)]), *tables(told)]}
+
+
+def device_title(told: Mapping[str, Any]) -> str:
+    """The device whose partition is told; of several ranks with the rank."""
+    rank = f", rank {told['rank']}" if told["ranks"] and told["rank"] is not None else ""
+    return f"{told['device']['name']}{rank}"
 
 
 def _steps(told: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -70,3 +70,5 @@ def test_ranks_are_rows_with_what_their_steps_go_to():
     assert [row[0] for row in found.rows] == ["rank 0", "rank 1"]
     assert [float(row[column]) for row in found.rows] == pytest.approx([0.40, 0.20], abs=0.01)
     assert ranks(told(loop())) is None
+    assert section(told_of)["device"] == f"NVIDIA H100 80GB HBM3, rank {told_of['rank']}"
+    assert section(told(loop()))["device"] == "NVIDIA H100 80GB HBM3"
