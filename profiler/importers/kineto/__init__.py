@@ -13,8 +13,9 @@ from profiler.errors import Cancelled, TraceError
 from profiler.importers.kineto import reader, split
 from profiler.importers.kineto.assemble import assemble
 from profiler.importers.kineto.columns import Columns
-from profiler.importers.kineto.files import Document, Source, documents, size
+from profiler.importers.kineto.files import Document, documents
 from profiler.importers.kineto.reader import EXPECTED, Reader
+from profiler.importers.kineto.source import Source, size
 from profiler.importers.kineto.tally import Tally
 from profiler.trace.model import Trace
 
@@ -58,6 +59,8 @@ def load(paths: Path | Sequence[Path], *, progress: Callable[[float], None] | No
         if progress is not None and total:
             progress(min(sum(s.read for s in sources) / total, 1.0))
 
+    for source in sources:
+        source.waiting = watch
     traces: list[Trace] = []
     failed: list[TraceError] = []
     with _uncollected():

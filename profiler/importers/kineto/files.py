@@ -10,35 +10,19 @@ import threading
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from profiler.errors import TraceError
+from profiler.importers.kineto.source import BLOCK, PATIENCE, Blocks, Source, opened
 
-BLOCK = 1 << 19   # bytes of text at a time: what a decoder makes of them stays in the processor's cache
 LAYERS = 4        # gz in tar in gz is three
-FREE = 64 << 20   # text that any file may unpack to ...
-RATIO = 300       # ... and above it at most this many times its size
 _GZIP = b"\x1f\x8b"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd",
            b"7z\xbc\xaf": "7-Zip", b"SQLite format 3": "SQLite"}
 _PIECE = 1 << 14  # bytes of a member of a tar at a time
 _QUEUE = 8        # blocks that the reading thread is ahead
-
-Blocks = Iterator[bytes]
-
-
-@dataclass
-class Source:
-    """What is known of a file while it is read."""
-
-    name: str
-    size: int = 0          # bytes on disk
-    read: int = 0          # bytes read so far
-    unpacked: int = 0      # bytes of text so far
-    notes: list[str] = field(default_factory=list)
-    damaged: str = ""      # why the text ends where it ends
 
 
 @dataclass
@@ -52,28 +36,8 @@ class Document:
 
 def documents(path: Path, source: Source) -> Generator[Document, None, None]:
     """Every text in a file: one, or those of a tar. To be closed; TraceError where it cannot be opened."""
-    try:
-        source.size = size(path)
-        file = path.open("rb", buffering=0)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise TraceError(f"{path} cannot be read: {why}", "Check the path.") from error
-    with file, closing(_ahead(_read(file, source))) as blocks:  # the thread ends before the file is closed
-        yield from _unwrap(path.name, blocks, source, LAYERS)
-
-
-def size(path: Path) -> int:
-    """Bytes of a file, 0 where that cannot be told."""
-    try:
-        return path.stat().st_size
-    except (OSError, ValueError):
-        return 0
-
-
-def _read(file: io.FileIO, source: Source) -> Blocks:
-    while block := file.read(BLOCK):
-        source.read += len(block)
-        yield block
+    with opened(path, source) as blocks, closing(_ahead(blocks, source)) as ahead:
+        yield from _unwrap(path.name, ahead, source, LAYERS)  # the thread ends before the file is closed
 
 
 def _unwrap(name: str, blocks: Blocks, source: Source, layers: int) -> Iterator[Document]:
@@ -83,7 +47,7 @@ def _unwrap(name: str, blocks: Blocks, source: Source, layers: int) -> Iterator[
     if first[:2] == _GZIP:
         if layers == 0:
             raise TraceError(f"{name} is compressed more than {LAYERS} times over", "Unpack it first.")
-        with closing(_ahead(_gunzip(blocks, source))) as unpacked:
+        with closing(_ahead(_gunzip(blocks, source), source)) as unpacked:
             yield from _unwrap(name, unpacked, source, layers - 1)
     elif first[257:262] == b"ustar":
         if layers == 0:
@@ -121,7 +85,7 @@ def _member(file: IO[bytes], source: Source) -> Blocks:
 
 def _gunzip(blocks: Blocks, source: Source) -> Blocks:
     """All members one after the other. A cut or damaged stream ends early and says so in `source`."""
-    unpack, members = zlib.decompressobj(31), 0
+    unpack, members, given = zlib.decompressobj(31), 0, 0
     for block in blocks:
         data = block
         while data:
@@ -140,6 +104,8 @@ def _gunzip(blocks: Blocks, source: Source) -> Blocks:
                     source.damaged = f"the compressed text is damaged ({error})"
                     yield from _up_to_damage(before, data)
                 return
+            given += len(text)
+            source.grew(given)
             if text:
                 yield text
             data = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
@@ -174,9 +140,7 @@ def _bounded(blocks: Blocks, source: Source) -> Blocks:
     """Count the text, and stop what unpacks to far more than any trace does."""
     for block in blocks:
         source.unpacked += len(block)
-        if source.unpacked > max(FREE, RATIO * source.size):
-            raise TraceError(f"{source.name} unpacks to more than {RATIO} times its size",
-                             "It is no trace, or one that should be unpacked first.")
+        source.grew(source.unpacked)
         yield block
 
 
@@ -217,7 +181,7 @@ class _File(io.RawIOBase):
         return b"".join(parts)
 
 
-def _ahead(blocks: Blocks) -> Generator[bytes, None, None]:
+def _ahead(blocks: Blocks, source: Source) -> Generator[bytes, None, None]:
     """The same blocks, made in a thread of their own: reading and unpacking run beside the decoding."""
     ready: queue.Queue[bytes | BaseException | None] = queue.Queue(_QUEUE)
     stop = threading.Event()
@@ -243,10 +207,20 @@ def _ahead(blocks: Blocks) -> Generator[bytes, None, None]:
     thread = threading.Thread(target=work, name="trace reader", daemon=True)
     thread.start()
     try:
-        while (item := ready.get()) is not None:
+        while True:
+            try:
+                item = ready.get(timeout=PATIENCE)
+            except queue.Empty:
+                source.waiting()
+                continue
+            if item is None:
+                return
             if isinstance(item, BaseException):
                 raise item
             yield item
+    except BaseException:
+        source.closed = True  # or a thread that waits for a pipe would never end
+        raise
     finally:
         stop.set()
         thread.join()

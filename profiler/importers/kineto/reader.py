@@ -76,27 +76,33 @@ class Reader:
 
     def _open(self, blocks: Iterator[bytes]) -> bytes:
         """Read up to the list of events; what follows its bracket."""
-        text, searched = b"", 0
+        text, searched, blank = b"", 0, 0
         for block in blocks:
             text += block
-            start = text.lstrip(_SPACE)[:1]
+            if not searched:
+                blank += len(text)
+                text = text.lstrip(_SPACE)
+                blank -= len(text)
+            start = text[:1]
             if start == b"[":
                 self._bare = True
-                self._at = text.index(b"[") + 1
-                return text[self._at:]
+                self._at = blank + 1
+                return text[1:]
             if start not in (b"{", b""):
                 break
             found = _LIST.search(text, max(0, searched - 64))
             if found:
                 self.around = (text[:found.start()], b"")
-                self._at = found.end()
-                return text[self._at:]
+                self._at = blank + found.end()
+                return text[found.end():]
             searched = len(text)
-            if searched > LONGEST:
+            if blank + searched > LONGEST:
                 break
         stripped = text.strip(_SPACE)
         if not stripped and self._document.source.damaged:
             raise TraceError(f"{self.name} is damaged: {self._document.source.damaged}", "Copy it again.")
+        if not stripped and blank > LONGEST:
+            raise TraceError(f"{self.name} is no trace: it begins with {blank} blanks or zeros", EXPECTED)
         if not stripped:
             raise TraceError(f"{self.name} is empty", "The writer may have been stopped; record it again.")
         if stripped[:1] != b"{":

@@ -22,8 +22,9 @@ import numpy as np
 from profiler.errors import TraceError
 from profiler.importers.kineto import decode
 from profiler.importers.kineto.columns import Columns
-from profiler.importers.kineto.files import BLOCK, Blocks, Document, Source
+from profiler.importers.kineto.files import Document
 from profiler.importers.kineto.reader import EXPECTED, Reader, usual_separator
+from profiler.importers.kineto.source import BLOCK, Blocks, Source
 from profiler.importers.kineto.tables import Part
 from profiler.importers.kineto.tally import Tally
 from profiler.importers.kineto.times import InexactTimes
@@ -65,9 +66,11 @@ def read(path: Path, source: Source, watch: Callable[[], None]) -> tuple[Columns
         return None
     children: list[_Child] = []
     try:
+        source.size = path.stat().st_size
+        if source.size < LARGE or not path.is_file():  # a pipe is not even opened: its text can be read once
+            return None
         with path.open("rb", buffering=0) as file:
-            source.size = os.fstat(file.fileno()).st_size
-            if source.size < LARGE or not _PLAIN.match(file.read(512)):
+            if not _PLAIN.match(file.read(512)):
                 return None
             cuts = _cuts(file, source.size, min(cores, PROCESSES))
         for i in range(1, len(cuts) - 1):

@@ -17,12 +17,19 @@ from hypothesis import strategies as st
 
 from profiler.importers import kineto
 from profiler.importers.kineto import files, split
+from profiler.importers.kineto import source as sources
 from profiler.trace.model import Trace
 from tests.reference import TRACES, needs_reference
 from tests.traces import Timeline
 
 LAYOUTS: dict[str, tuple[int | None, tuple[str, str]]] = {
     "compact": (None, (",", ":")), "usual": (None, (", ", ": ")), "indented": (2, (",", ": "))}
+
+
+def chunks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Read and unpack so many bytes at a time."""
+    monkeypatch.setattr(files, "BLOCK", size)
+    monkeypatch.setattr(sources, "BLOCK", size)
 
 
 def timeline() -> Timeline:
@@ -62,7 +69,7 @@ def test_any_size_of_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layo
     [whole] = kineto.load(path)
     assert len(whole.host) == 24 and len(whole.collectives) == 12 and set(whole.properties) == {0, 1}
     assert not whole.losses.any
-    monkeypatch.setattr(files, "BLOCK", block)
+    chunks(monkeypatch, block)
     [cut] = kineto.load(path)
     assert columns(cut) == columns(whole)
 
@@ -77,7 +84,7 @@ def test_a_cut_anywhere_loses_what_is_behind_it_and_nothing_else(
     [full] = kineto.load(path)
     first, last = whole.index(b'"cudaLaunchKernel"'), whole.rindex(b'"Bytes"')
     at = data.draw(st.integers(first, last))
-    monkeypatch.setattr(files, "BLOCK", data.draw(st.sampled_from([150, 2000, 1 << 19])))
+    chunks(monkeypatch, data.draw(st.sampled_from([150, 2000, 1 << 19])))
     path.write_bytes(whole[:at])
     [part] = kineto.load(path)
     assert part.losses.truncated_at is not None and at - 600 < part.losses.truncated_at <= at
@@ -118,7 +125,7 @@ def test_any_number_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     path = large(tmp_path / "t.json", times)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     [alone] = kineto.load(path)
-    monkeypatch.setattr(files, "BLOCK", 300)
+    chunks(monkeypatch, 300)
     monkeypatch.setattr(split, "BLOCK", 2000)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
     [shared] = kineto.load(path)
@@ -181,7 +188,7 @@ def test_order_of_rows_with_the_same_times(tmp_path: Path, monkeypatch: pytest.M
         line.op("inner", t, t + 1_000, external=2 * i + 2).op("outer", t, t + 1_000, external=2 * i + 1)
         line.python("forward", t, t + 1_000).step(i, t, t + 1_000)
     path = line.save(tmp_path / "t.json")
-    monkeypatch.setattr(files, "BLOCK", block)
+    chunks(monkeypatch, block)
     [trace] = kineto.load(path)
     found = [trace.names[code] for code in trace.host.name]
     assert found == [n for i in range(6) for n in (f"ProfilerStep#{i}", "forward", "outer", "inner",

@@ -13,6 +13,8 @@ import pytest
 from profiler.errors import Cancelled, TraceError
 from profiler.importers import kineto
 from profiler.importers.kineto import files, split
+from profiler.importers.kineto import source as sources
+from profiler.importers.kineto.source import Blocks, Source
 from tests.traces import Timeline
 
 
@@ -110,7 +112,7 @@ def test_clocks_of_ranks_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_progress_and_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "BLOCK", 1 << 14)
+    monkeypatch.setattr(sources, "BLOCK", 1 << 14)
     path = write(tmp_path, "a.json", content(events=20_000))
     told: list[float] = []
     [trace] = kineto.load(path, progress=told.append, cancel=lambda: False)
@@ -124,7 +126,7 @@ def test_progress_and_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_no_event_for_ever_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "HOPELESS", 1000)
-    monkeypatch.setattr(files, "BLOCK", 1 << 12)
+    monkeypatch.setattr(sources, "BLOCK", 1 << 12)
     with pytest.raises(TraceError, match="no events that can be read"):
         kineto.load(write(tmp_path, "a.json", b"[" + b"{}," * 100_000))
     later = b"[" + b"{}," * 900 + content()[content().index(b'{"ph"'):]
@@ -134,7 +136,7 @@ def test_what_is_no_event_for_ever_is_given_up(tmp_path: Path, monkeypatch: pyte
 
 def test_a_bomb_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that unpacks to far more than its size, inside the list and before it."""
-    monkeypatch.setattr(files, "FREE", 1 << 17)
+    monkeypatch.setattr(sources, "FREE", 1 << 17)
     for data in (b"[" + b" " * 4_000_000, b"[" + b"{}," * 200_000, b" " * 4_000_000):
         path = write(tmp_path, "bomb.json.gz", gzip.compress(data))
         with pytest.raises(TraceError, match="more than 300 times"):
@@ -152,14 +154,14 @@ def test_what_is_no_trace_does_not_look_like_one(tmp_path: Path, data: bytes) ->
 
 def test_a_disk_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good, bad = write(tmp_path, "a.json", content(0)), write(tmp_path, "b.json", content(1))
-    read = files._read
+    read = sources._read
 
-    def failing(file: io.FileIO, source: files.Source) -> files.Blocks:
+    def failing(file: io.FileIO, source: Source) -> Blocks:
         if source.name == "b.json":
             raise OSError(5, "Input/output error")
         yield from read(file, source)
 
-    monkeypatch.setattr(files, "_read", failing)
+    monkeypatch.setattr(sources, "_read", failing)
     with pytest.raises(TraceError, match="Input/output error"):
         kineto.load(bad)
     [trace] = kineto.load([good, bad])
