@@ -14,8 +14,8 @@ WORKERS = Remedy("num_workers", 0, 4)
 
 
 @pytest.mark.parametrize(("one", "two"), [
-    (finding("a", 1.2, WORKERS), finding("b", 3.0)),                  # what can be tried before an ideal
-    (finding("a", 3.0), finding("b", 1.04, WORKERS)),                 # but not for 4 %
+    (finding("a", 1.49, WORKERS), finding("b", 1.61)),                # what can be tried before an ideal
+    (finding("a", 4.0), finding("b", 1.1, WORKERS)),                  # but not before one that is far larger
     (finding("a", 1.5, WORKERS), finding("b", 1.2, WORKERS)),
     (finding("a", 1.5), finding("b", 1.2)),
     (finding("a", 1.2), finding("b", None, WORKERS)),

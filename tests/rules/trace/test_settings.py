@@ -69,7 +69,7 @@ def test_a_setting_that_takes_a_part_away_ranks_as_advice_does():
         return Finding(rule, "", "warning", remedy=Remedy("x", 0, 1) if remedy else None,
                        prediction=Prediction(scenario, speedup, 1.0, speedup, True))
 
-    found = [one("launch", "no_launch_overhead", 2.0), one("input", "no_input_wait", 1.2),
+    found = [one("launch", "no_launch_overhead", 1.6), one("input", "no_input_wait", 1.4),
              one("host", "no_host_work", 1.5, remedy=False)]
     assert [f.rule for f in sorted(found, key=order)] == ["input", "launch", "host"]
 
