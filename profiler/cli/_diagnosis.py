@@ -122,8 +122,8 @@ def _print_partition(told: Mapping[str, Any]) -> None:
     rows = [[class_title(name), format_ms(value * 1e6, decimals, unit=False), format_share(value / whole, 1)]
             for name, value in sorted(part.items(), key=lambda item: -item[1]) if value]
     steps = told["steps"]
-    rows.append(["step" if steps["count"] else "trace", format_ms(whole * 1e6, decimals, unit=False),
-                 format_share(1.0, 1)])
+    what = "mean step" if steps["count"] > 1 else "step" if steps["count"] else "trace"
+    rows.append([what, format_ms(whole * 1e6, decimals, unit=False), format_share(1.0, 1)])
     head = [device_title(told), "ms/step" if steps["count"] else "ms", "share"]
     print_table(rows, head, [1, 2], indent="  ")
     devices = [d for d in told.get("devices") or () if d["partition_ms"]]
@@ -133,8 +133,10 @@ def _print_partition(told: Mapping[str, Any]) -> None:
         print(f"  device {device['device']}: {_largest(device['partition_ms'])}")
     if told["stages_ms"] or not told["step_ms"]:
         return
+    without = ", ".join(f"{count} {why}" for why, count in steps["left_out"].items())
     print(f"\n  {_spread(told['step_ms'], decimals)}, {format_count(steps['count'])} of "
-          f"{_counted(steps['total'], 'step')} counted, by {steps['rule']}")
+          f"{_counted(steps['total'], 'step')} counted{f' ({without} left out)' if without else ''}, "
+          f"by {steps['rule']}")
 
 
 def _counted(count: int, name: str) -> str:

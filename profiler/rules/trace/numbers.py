@@ -24,12 +24,19 @@ def step_ms(facts: TraceFacts) -> dict[str, Any] | None:
 
 
 def steps(facts: TraceFacts) -> dict[str, Any]:
-    """How many steps count, by which rule they were found, and what windows the partition is of."""
+    """How many steps count, why others do not, by which rule they were found, what windows are meant."""
     found = facts.steps
+    first = ~facts.found.counted
+    lost = facts.complete.incomplete & facts.found.counted & ~found.counted
+    other = ~(facts.steady.counted | first | lost)
+    why = {"the first of its profiler window": first, "without all its kernels": lost,
+           "without a predecessor": other}
     return {"count": int(facts.steady.counted.sum()) if found.per_step else 0,
             "total": len(found) if found.per_step else 0, "rule": found.rule, "kind": "trace",
             "windows": facts.steady.kind, "warm_up": 0,
-            "numbers": [int(n) for n in found.number[facts.steady.counted] if n != NONE], "left_out": {}}
+            "numbers": [int(n) for n in found.number[facts.steady.counted] if n != NONE],
+            "left_out": {text: int(rows.sum()) for text, rows in why.items()
+                         if found.per_step and rows.any()}}
 
 
 def incomplete(facts: TraceFacts) -> list[dict[str, Any]] | None:

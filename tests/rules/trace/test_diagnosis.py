@@ -264,3 +264,9 @@ def test_labelled_predictions():
 
 def test_one_step_has_no_spread():
     assert "Only 1 counted step: its spread is not known" in told(loop(1))["notes"]
+
+
+def test_steps_that_do_not_count_are_said_with_the_reason():
+    told = diagnose([loop(steps=6).trace()], "x").to_json()
+    assert told["steps"]["count"] == 5 and told["steps"]["total"] == 6
+    assert told["steps"]["left_out"] == {"the first of its profiler window": 1}
