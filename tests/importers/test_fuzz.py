@@ -16,14 +16,14 @@ from tests.importers import fuzz
 from tests.importers.healthy import healthy, training
 from tests.importers.mutations import case
 
-FEW = 300
+FEW = 120
 SYNTHETIC = healthy(real=False)
 
 
-@pytest.mark.parametrize("start", range(0, FEW, 50))
+@pytest.mark.parametrize("start", range(0, FEW, 40))
 def test_damaged_traces_end_in_a_result_or_one_error(start: int, tmp_path: Path) -> None:
     outcomes: Counter[str] = Counter()
-    for number in range(start, start + 50):
+    for number in range(start, start + 40):
         done, name, data = case(SYNTHETIC, number)
         path = tmp_path / name
         path.write_bytes(data)

@@ -186,7 +186,7 @@ def covers(found: CriticalPath) -> bool:
             and np.array_equal(intervals.union(*segments.T), intervals.union(*found.windows.T)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(rows(), st.booleans())
 def test_it_covers_its_window_whatever_the_trace(found: list[H | D], whole: bool) -> None:
     if whole:
