@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import json
 import math
@@ -41,8 +42,9 @@ def shown(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout and nothing else."""
-    print(json.dumps(plain(value), allow_nan=False, indent=2, ensure_ascii=False))
+    """One JSON object on stdout and nothing else. A stream that is not UTF-8 gets ASCII: JSON is neither."""
+    unicode = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
+    print(json.dumps(plain(value), allow_nan=False, indent=2, ensure_ascii=not unicode))
 
 
 def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), right: Sequence[int] = (),

@@ -6,8 +6,9 @@ data wait, and memory. Nothing else is, since a trace does not tell it.
 
 from __future__ import annotations
 
-import gzip
+import os
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ import numpy as np
 from profiler.analysis.trace import intervals
 from profiler.analysis.trace.memory import CPU
 from profiler.analysis.trace.occupancy import properties as told_of
+from profiler.cli._signals import ended_in_order
 from profiler.errors import RunError
 from profiler.rules.trace import stored
 from profiler.rules.trace.diagnosis import TraceDiagnosis
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.trace.input_bound import fetches
 from profiler.rules.trace.numbers import pid
+from profiler.run.files import must_be_free, place
 from profiler.run.results import append_result
 from profiler.run.writer import RunWriter
 from profiler.trace.model import Trace
@@ -33,28 +36,56 @@ _MOST = 200_000  # memory samples of a device; of more, evenly chosen ones
 
 def write(path: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str = "",
           overwrite: bool = False) -> None:
-    """Make the run file. RunError when it cannot be written; then none is left behind."""
+    """Make the run file. It appears under its name when it is complete.
+
+    RunError when it cannot be written; then, and after an interrupt or a signal, nothing is left behind.
+    """
+    new = path.with_name(f".{path.name}.{os.getpid()}.import")
+    with ended_in_order():
+        try:
+            must_be_free(path, overwrite)
+            _fill(new, originals, told, name)
+            place(new, path, overwrite)
+        except OSError as error:
+            raise RunError(f"cannot write {path}: {error.strerror}", "Name another file with -o") from error
+        except RunError as error:  # in the user's words, not ours
+            raise type(error)(error.message.replace(str(new), str(path)), error.hint) from error
+        finally:
+            for ending in ("", "-wal", "-shm", "-journal"):
+                new.with_name(new.name + ending).unlink(missing_ok=True)
+
+
+def _fill(new: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str) -> None:
     traces = [facts.trace for facts in told.every]
     start, end = _extent(traces)
-    writer = RunWriter.create(path, _meta(told, originals, name, start), overwrite=overwrite)
+    writer = RunWriter.create(new, _meta(told, originals, name, start))
     try:
         for facts in told.every:
             _process(writer, facts, several=len(told.every) > 1)
         for original in originals:
-            data = original.read_bytes()
-            gzipped = data[:2] == b"\x1f\x8b"
-            writer.attach(start, "kineto", original.name, data if gzipped else gzip.compress(data, 3),
-                          properties={"size": len(data)})
+            data, size = _compressed(original)
+            writer.attach(start, "kineto", original.name, data, properties={"size": size})
         writer.finish("finished", end)
-        if writer.failed:
-            raise RunError(writer.failed)
-        ids = [*range(1, len(originals) + 1)]
-        append_result(path, stored.KIND, stored.result(told.to_json(), ids))
-    except BaseException:
+    finally:
         writer.close()
-        for left in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-            left.unlink(missing_ok=True)
-        raise
+    if writer.failed:
+        raise RunError(writer.failed)
+    append_result(new, stored.KIND, stored.result(told.to_json(), [*range(1, len(originals) + 1)]))
+
+
+def _compressed(original: Path) -> tuple[bytes, int]:
+    """A file's content, compressed as it is read unless it is already; and its size."""
+    with original.open("rb") as file:
+        first = file.read(2)
+        if first == b"\x1f\x8b":
+            data = first + file.read()
+            return data, len(data)
+        pack = zlib.compressobj(3, wbits=31)
+        parts, size = [pack.compress(first)], len(first)
+        while block := file.read(1 << 20):
+            parts.append(pack.compress(block))
+            size += len(block)
+        return b"".join([*parts, pack.flush()]), size
 
 
 def _extent(traces: Sequence[Trace]) -> tuple[int, int]:

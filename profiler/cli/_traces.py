@@ -15,6 +15,7 @@ from typing import Any
 from profiler.analysis.facts import gather
 from profiler.analysis.trace.windows import of_processes
 from profiler.cli._common import Progress, plain
+from profiler.cli._signals import ended_in_order
 from profiler.errors import RunError, TraceError, UsageError
 from profiler.importers import kineto
 from profiler.model import Attachment
@@ -128,7 +129,7 @@ def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
     for item in run.attachments():
         if item.kind != "kineto":
             continue
-        with tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
+        with ended_in_order(), tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
             file = Path(folder) / (Path(item.name).name or "trace")
             file.write_bytes(run.attachment(item.id))
             try:

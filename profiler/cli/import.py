@@ -41,6 +41,10 @@ def run(args: argparse.Namespace) -> int:
     originals = _traces.files(args.traces)
     if any(output.exists() and output.samefile(path) for path in originals):
         raise UsageError(f"{output} is the trace itself", "Name another file with -o")
+    for path in originals:
+        if not path.is_file():
+            raise UsageError(f"{path} is no regular file, and the original is kept in the run",
+                             "Save it to a file first")
     traces = _traces.read(originals, "Importing")
     told = diagnose(traces, str(output), what_if=not args.no_what_if)
     _imported.write(output, originals, told, name=args.name, overwrite=args.force)

@@ -90,13 +90,26 @@ def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        _must_be_free(path, overwrite)
+        must_be_free(path, overwrite)
         new.unlink(missing_ok=True)
         new.touch(exist_ok=False)  # told by the system's own words where it cannot be
         with contextlib.closing(sqlite3.connect(new)) as db:
             db.executescript("BEGIN;" + SCHEMA.read_text(encoding="utf-8"))
             db.executemany(PUT_META, [(key, to_json(value)) for key, value in meta.items()])
             db.commit()
+        place(new, path, overwrite)
+    except (OSError, sqlite3.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
+    finally:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+
+
+def place(new: Path, path: Path, overwrite: bool) -> None:
+    """Give a complete run file its name. RunError when that is taken, and not to be written over; OSError."""
+    must_be_free(path, overwrite)
+    try:
         if overwrite:
             for ending in ("-wal", "-shm", "-journal"):
                 path.with_name(path.name + ending).unlink(missing_ok=True)
@@ -105,12 +118,6 @@ def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
             _rename(new, path)
     except FileExistsError as error:
         raise RunError(f"{path} exists already", "Name another file, or remove it") from error
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
-    finally:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
@@ -174,8 +181,8 @@ def to_json(value: Any) -> str:
         return json.dumps(_finite(value), allow_nan=False, default=str)
 
 
-def _must_be_free(path: Path, overwrite: bool) -> None:
-    """Nothing is written over but run files, and no run while it is recorded."""
+def must_be_free(path: Path, overwrite: bool) -> None:
+    """Nothing is written over but run files, and no run while it is recorded: RunError."""
     if path.is_dir():
         raise RunError(f"{path} is a folder", "Name a file")
     if not path.exists():

@@ -2,9 +2,11 @@
 
 import io
 import json
+import sys
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from profiler.cli._common import Progress, plain, print_json, print_table
 
@@ -23,6 +25,15 @@ def test_json_is_strict_and_alone(capsys):
     assert json.loads(out, parse_constant=lambda name: 1 / 0) == {
         "a": None, "1": 2.5, "b": [1, 2], "c": {"value": None, "parts": [1]}, "d": 3, "e": True, "f": None}
     assert plain({"x": {1}}) == {"x": [1]}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_json_is_utf_8_whatever_the_stream(monkeypatch, encoding):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding, errors="replace"))
+    print_json({"name": "5\u00a0ms \u65e5"})
+    sys.stdout.flush()
+    assert json.loads(raw.getvalue().decode()) == {"name": "5\u00a0ms \u65e5"}
 
 
 def test_a_table_lines_up(capsys):

@@ -1,6 +1,10 @@
 """`stepscope import`, and what the other commands make of the run."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 from tests.rules.trace.loops import later, loop, step_ms
 from tests.traces import EPOCH_US
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -196,3 +202,53 @@ def test_a_folder_without_traces(tmp_path, capsys):
     (tmp_path / "config.json").write_text('{"lr": 0.1}')
     assert main(["diagnose", str(tmp_path)]) == 2
     assert "folder without traces" in capsys.readouterr().err
+
+
+_STOPPED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv.pop(1))
+from profiler.cli import _imported, main
+append = _imported.append_result
+def stopped(path, *args):
+    assert path.exists()
+    append(path, *args)
+    os.kill(os.getpid(), int(sys.argv[1]))
+_imported.append_result = stopped
+sys.exit(main(["import", sys.argv[2], "-o", sys.argv[3], "--force"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_stops_it_leaves_nothing_and_what_was_there_stays(trace, out, number):
+    assert main(["import", trace, "-o", str(out)]) == 0
+    before = out.read_bytes()
+    argv = [sys.executable, "-c", _STOPPED, str(ROOT), str(int(number)), trace, str(out)]
+    ended = subprocess.run(argv, capture_output=True, timeout=60, check=False)
+    assert ended.returncode == (130 if number == signal.SIGINT else -number) and not ended.stderr
+    assert sorted(path.name for path in out.parent.iterdir()) == ["out.stepscope", "t.json.gz"]
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize("moved", [10**17, 5_600_000_000_000_000, -EPOCH_US - 5_000_000],
+                         ids=["far", "2200", "negative"])
+def test_clocks_that_show_no_time(tmp_path, out, capsys, moved):
+    document = loop(wait_us=400).document(times="int")
+    for event in document["traceEvents"]:
+        event["ts"] += moved
+    (tmp_path / "t.json").write_text(json.dumps(document))
+    assert told(capsys, "import", tmp_path / "t.json", "-o", out)["verdict"] == "input_bound"
+    found = told(capsys, "diagnose", out)
+    assert found["verdict"] == "input_bound" and abs(found["traces"][0]["base_ns"]) < 1 << 62
+    assert main(["report", str(out)]) == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_a_pipe_can_be_diagnosed_but_not_kept(trace, out, capsys):
+    got, to = os.pipe()
+    os.write(to, Path(trace).read_bytes())
+    os.close(to)
+    assert main(["import", f"/dev/fd/{got}", "-o", str(out)]) == 2 and not out.exists()
+    assert "no regular file" in capsys.readouterr().err
+    assert told(capsys, "diagnose", f"/dev/fd/{got}")["verdict"] == "input_bound"
+    os.close(got)

@@ -170,11 +170,11 @@ def _inside(start: Ints, end: Ints, rows: Ints, operators: Ints) -> Flags:
 
 
 def _base(base_us: int, top: Mapping[str, Any]) -> tuple[int, bool]:
-    """The trace's zero in ns, and whether that is since the epoch."""
+    """The trace's zero in ns, and whether that is since the epoch. A clock that shows no time is left out."""
     stated = number(top.get("baseTimeNanoseconds"), 0)
     if base_us not in _EPOCH_US and stated // 1000 + base_us in _EPOCH_US:
         return stated + base_us * 1000, True
-    return base_us * 1000, base_us in _EPOCH_US
+    return base_us * 1000 if abs(base_us) < _EPOCH_US.stop else 0, base_us in _EPOCH_US
 
 
 def _threads(columns: Columns) -> tuple[Thread, ...]:
