@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace.device.streams import previous_in_stream
 from profiler.analysis.trace.joined import Joined, take
-from profiler.analysis.trace.streams import previous_in_stream
 from profiler.replay import queue
 from profiler.replay.binding import Bound
 from profiler.replay.events import Events

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import intervals
+from profiler.analysis.trace.breakdown.labels import Labels
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.labels import Labels
 from profiler.replay.build import Model
 from profiler.replay.run import Op
 from profiler.trace.model import NONE, Flags, Ints, Kind

@@ -27,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from profiler.rules.trace.diagnosis import diagnose
 
-from profiler.analysis.trace import partition, steps
+from profiler.analysis.trace import steps
+from profiler.analysis.trace.breakdown import partition
 from profiler.analysis.trace.joined import Joined
 from profiler.errors import TraceError
 from profiler.importers import kineto
+from profiler.rules.trace.diagnosis import diagnose
 from profiler.trace.model import Trace
 from tests.importers.healthy import healthy
 from tests.importers.mutations import case

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from profiler.analysis.trace.breakdown.partition import partition
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.partition import partition
 from profiler.analysis.trace.steady import steady
 from profiler.analysis.trace.steps import find
 from profiler.importers import kineto

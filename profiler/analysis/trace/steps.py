@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.trace import intervals
+from profiler.analysis.trace.code.owners import nearest
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.owners import nearest
 from profiler.trace import names
 from profiler.trace.model import NONE, Flags, Ints, Kind
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.summary import Spread
-from profiler.analysis.trace.copies import copies
-from profiler.analysis.trace.critical_path import parts
+from profiler.analysis.trace.device.copies import copies
+from profiler.analysis.trace.device.launches import launches
+from profiler.analysis.trace.device.overlap import devices
+from profiler.analysis.trace.device.queue import Depth, depths
 from profiler.analysis.trace.intervals import total, union
-from profiler.analysis.trace.launches import launches
-from profiler.analysis.trace.overlap import devices
-from profiler.analysis.trace.queue import Depth, depths
+from profiler.analysis.trace.path.critical_path import parts
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.trace.tables import cut, figures, per_step
 from profiler.trace.model import NONE

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from profiler.analysis.trace.ranks import Ranks, ranks
-from profiler.analysis.trace.straggler import Straggler, straggler
+from profiler.analysis.trace.ranks.ranks import Ranks, ranks
+from profiler.analysis.trace.ranks.straggler import Straggler, straggler
 from profiler.analysis.trace.windows import of_processes
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import Decision

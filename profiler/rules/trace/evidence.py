@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
+from profiler.analysis.trace.code.owners import above, nearest
 from profiler.analysis.trace.intervals import covered, intersect, subtract, union
-from profiler.analysis.trace.owners import above, nearest
 from profiler.rules.base import Evidence, Outcome, Prediction, ms
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Ints, Kind

@@ -10,24 +10,25 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.summary import Spread, spread
-from profiler.analysis.trace import completeness, partition, steady, steps
-from profiler.analysis.trace.communication import Communication, communication
-from profiler.analysis.trace.completeness import Completeness
-from profiler.analysis.trace.critical_path import CriticalPath, critical_path
-from profiler.analysis.trace.efficiency import Mfu, mfu
+from profiler.analysis.trace import steady, steps
+from profiler.analysis.trace.breakdown import completeness, partition
+from profiler.analysis.trace.breakdown.completeness import Completeness
+from profiler.analysis.trace.breakdown.labels import Labels
+from profiler.analysis.trace.breakdown.partition import Partition
+from profiler.analysis.trace.code.modules import Module, modules
+from profiler.analysis.trace.code.operators import Operator, operators
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.device.kernels import Kernels, Summary
+from profiler.analysis.trace.device.occupancy import properties
+from profiler.analysis.trace.efficiency.efficiency import Mfu, mfu
+from profiler.analysis.trace.efficiency.work import Counted, counted
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.kernels import Kernels, Summary
-from profiler.analysis.trace.labels import Labels
-from profiler.analysis.trace.memory import AllocatorCalls, Timeline, allocator_calls, timelines
-from profiler.analysis.trace.modules import Module, modules
-from profiler.analysis.trace.occupancy import properties
-from profiler.analysis.trace.operators import Operator, operators
-from profiler.analysis.trace.owners import Owners
-from profiler.analysis.trace.partition import Partition
-from profiler.analysis.trace.ranks import Process
+from profiler.analysis.trace.memory.memory import AllocatorCalls, Timeline, allocator_calls, timelines
+from profiler.analysis.trace.path.critical_path import CriticalPath, critical_path
+from profiler.analysis.trace.ranks.communication import Communication, communication
+from profiler.analysis.trace.ranks.ranks import Process
 from profiler.analysis.trace.steady import Steady, step_of_activities
 from profiler.analysis.trace.steps import Steps
-from profiler.analysis.trace.work import Counted, counted
 from profiler.replay import Replay, Scenario, predict
 from profiler.rules.decision import Decision
 from profiler.rules.trace.cupti import cause

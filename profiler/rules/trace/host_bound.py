@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from profiler.analysis.trace.breakdown.partition import launching_times
 from profiler.analysis.trace.intervals import either, subtract
-from profiler.analysis.trace.partition import launching_times
 from profiler.rules.base import Evidence, Finding, Outcome, ms
 from profiler.rules.trace.evidence import (
     SOURCE,

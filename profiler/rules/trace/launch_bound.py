@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from profiler.analysis.trace.breakdown.partition import launching_times
 from profiler.analysis.trace.intervals import intersect
-from profiler.analysis.trace.partition import launching_times
 from profiler.rules.base import Evidence, Finding, Outcome, ms
 from profiler.rules.trace.evidence import (
     SOURCE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiler.analysis.trace.memory import CPU, growth
+from profiler.analysis.trace.memory.memory import CPU, growth
 from profiler.rules.base import Evidence, Finding, Outcome, plural
 from profiler.rules.trace.evidence import SOURCE
 from profiler.rules.trace.facts import TraceFacts

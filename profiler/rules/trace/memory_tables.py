@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from profiler.analysis.trace.memory import Timeline, growth, usage
-from profiler.analysis.trace.memory_peak import peak
-from profiler.analysis.trace.roofline import roofline
+from profiler.analysis.trace.efficiency.roofline import roofline
+from profiler.analysis.trace.memory.memory import Timeline, growth, usage
+from profiler.analysis.trace.memory.memory_peak import peak
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.trace.tables import cut, figures
 

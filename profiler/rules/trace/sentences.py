@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profiler.analysis.trace.ranks.straggler import Straggler
 from profiler.analysis.trace.steady import DEVICE
-from profiler.analysis.trace.straggler import Straggler
 from profiler.rules.base import plural
 from profiler.rules.trace.facts import NOT_ASKED, TraceFacts
 from profiler.units import format_count, format_ms, ms_decimals

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from profiler.analysis.trace.owners import nearest
+from profiler.analysis.trace.code.owners import nearest
 from profiler.rules.base import Remedy
 from profiler.rules.trace.facts import TraceFacts
 from profiler.trace.model import Ints, Kind

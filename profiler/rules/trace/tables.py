@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from profiler.analysis.trace.communication import shared
-from profiler.analysis.trace.ranks import Ranks
-from profiler.analysis.trace.straggler import Straggler
+from profiler.analysis.trace.ranks.communication import shared
+from profiler.analysis.trace.ranks.ranks import Ranks
+from profiler.analysis.trace.ranks.straggler import Straggler
 from profiler.rules.trace.facts import TraceFacts
 
 MOST = 100  # rows of a table; what is left out is summed up

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profiler.analysis.trace.collectives import Collective, bus_factor, collective, executions
-from profiler.analysis.trace.communication import communication
 from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.ranks.collectives import Collective, bus_factor, collective, executions
+from profiler.analysis.trace.ranks.communication import communication
 from profiler.trace.model import NONE
 from tests.reference import expected, needs_reference, traces
 from tests.traces import Timeline

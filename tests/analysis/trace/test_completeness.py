@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from profiler.analysis.trace import completeness, steps
-from profiler.analysis.trace.completeness import Completeness
+from profiler.analysis.trace import steps
+from profiler.analysis.trace.breakdown import completeness
+from profiler.analysis.trace.breakdown.completeness import Completeness
+from profiler.analysis.trace.breakdown.partition import partition
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.partition import partition
 from profiler.trace.model import NONE
 from tests.analysis.trace.build import D, H, S, call, kernel, op, step, trace
 

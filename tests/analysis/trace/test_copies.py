@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from profiler.analysis.trace import steps
-from profiler.analysis.trace.copies import copies
+from profiler.analysis.trace.device.copies import copies
+from profiler.analysis.trace.device.launches import Launches, launches
+from profiler.analysis.trace.device.overlap import devices
+from profiler.analysis.trace.device.queue import depths
+from profiler.analysis.trace.device.streams import previous_in_stream, told_to_wait
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.launches import Launches, launches
-from profiler.analysis.trace.overlap import devices
-from profiler.analysis.trace.queue import depths
-from profiler.analysis.trace.streams import previous_in_stream, told_to_wait
 from profiler.trace.model import NONE
 from tests.analysis.trace.build import D, H
 from tests.analysis.trace.build import trace as built

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.analysis.trace import intervals, steady, steps
-from profiler.analysis.trace.critical_path import CriticalPath, Part, critical_path, parts
 from profiler.analysis.trace.joined import Joined
+from profiler.analysis.trace.path.critical_path import CriticalPath, Part, critical_path, parts
 from profiler.trace.model import NONE, Trace
 from tests.analysis.trace.build import D, H
 from tests.analysis.trace.build import trace as built

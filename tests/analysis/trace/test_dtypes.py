@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analysis.trace import dtypes
+from profiler.analysis.trace.efficiency import dtypes
 from profiler.trace.model import NONE
 
 

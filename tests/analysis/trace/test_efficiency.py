@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from profiler.analysis.trace import steady, steps
-from profiler.analysis.trace.efficiency import Mfu, mfu
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.efficiency.efficiency import Mfu, mfu
+from profiler.analysis.trace.efficiency.peaks import peak
+from profiler.analysis.trace.efficiency.roofline import COMPUTE, MEMORY, Roofline, roofline
+from profiler.analysis.trace.efficiency.work import counted
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.owners import Owners
-from profiler.analysis.trace.peaks import peak
-from profiler.analysis.trace.roofline import COMPUTE, MEMORY, Roofline, roofline
-from profiler.analysis.trace.work import counted
 from tests.reference import needs_reference, trace
 from tests.traces import Timeline
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from profiler.analysis.trace import intervals, steady, steps
-from profiler.analysis.trace.busy import busy
-from profiler.analysis.trace.gaps import idle
+from profiler.analysis.trace.breakdown.gaps import idle
+from profiler.analysis.trace.device.busy import busy
 from profiler.analysis.trace.joined import Joined
 from profiler.trace import names
 from profiler.trace.model import Flags, Ints, Kind, Trace

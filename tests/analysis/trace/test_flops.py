@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profiler.analysis.trace.flops import FORMULAS, Call, Work, work
+from profiler.analysis.trace.efficiency.flops import FORMULAS, Call, Work, work
 
 BF16 = ["c10::BFloat16"] * 3
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from profiler.analysis.trace.code.operators import operators
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.device.kernels import KEYS, Group, Kernels
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.kernels import KEYS, Group, Kernels
-from profiler.analysis.trace.operators import operators
-from profiler.analysis.trace.owners import Owners
 from tests.analysis.trace.build import D, H
 from tests.analysis.trace.build import trace as built
 from tests.analysis.trace.test_partition_random import rows

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from profiler.analysis.trace import steady, steps
+from profiler.analysis.trace.breakdown.partition import partition
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.partition import partition
 from tests.reference import needs_reference, traces, truth
 
 

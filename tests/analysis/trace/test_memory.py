@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.analysis.trace import steps
+from profiler.analysis.trace.code.owners import Owners
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.memory import allocator_calls, growth, timelines, usage
-from profiler.analysis.trace.memory_peak import Peak, peak
-from profiler.analysis.trace.moments import innermost
-from profiler.analysis.trace.owners import Owners
+from profiler.analysis.trace.memory.memory import allocator_calls, growth, timelines, usage
+from profiler.analysis.trace.memory.memory_peak import Peak, peak
+from profiler.analysis.trace.memory.moments import innermost
 from profiler.trace.model import NONE
 from tests.reference import expected, needs_reference, trace
 from tests.traces import Timeline

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.analysis.trace.nesting import inside_own_group, subtotals
+from profiler.analysis.trace.code.nesting import inside_own_group, subtotals
 from profiler.trace.model import NONE, Codes
 
 

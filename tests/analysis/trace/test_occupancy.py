@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from profiler.analysis.trace import occupancy
-from profiler.analysis.trace.grouping import weighted_mean
-from profiler.analysis.trace.owners import durations
+from profiler.analysis.trace.code.grouping import weighted_mean
+from profiler.analysis.trace.code.owners import durations
+from profiler.analysis.trace.device import occupancy
 from profiler.trace.model import Kind
 from tests.reference import TRACES, expected, needs_reference, trace
 from tests.traces import Timeline

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from profiler.analysis.trace import intervals, steps
+from profiler.analysis.trace.breakdown.partition import partition
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.partition import partition
 from profiler.trace.model import Flags, Ints, Kind, Trace
 from tests.analysis.trace.build import D, call, copy, kernel, note, op, step, trace
 from tests.reference import expected, needs_reference, traces

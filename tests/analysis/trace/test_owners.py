@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.analysis.trace.grouping import coded, extremes, summed, weighted, weighted_mean
+from profiler.analysis.trace.code.grouping import coded, extremes, summed, weighted, weighted_mean
+from profiler.analysis.trace.code.modules import modules
+from profiler.analysis.trace.code.owners import Owners, above, nearest, outermost
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.modules import modules
-from profiler.analysis.trace.owners import Owners, above, nearest, outermost
 from profiler.trace.model import NONE, Trace
 from tests.traces import Timeline
 

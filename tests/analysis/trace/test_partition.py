@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analysis.trace import classes, steps
+from profiler.analysis.trace import steps
+from profiler.analysis.trace.breakdown import classes
+from profiler.analysis.trace.breakdown.partition import Partition, partition
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.partition import Partition, partition
 from profiler.trace.model import NONE, Kind
 from tests.analysis.trace.build import D, H, S, call, copy, kernel, note, op, step, trace
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from profiler.analysis.trace import classes, intervals, steps
-from profiler.analysis.trace.busy import busy
+from profiler.analysis.trace import intervals, steps
+from profiler.analysis.trace.breakdown import classes
+from profiler.analysis.trace.breakdown.labels import Labels
+from profiler.analysis.trace.breakdown.partition import partition
+from profiler.analysis.trace.device.busy import busy
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.labels import Labels
-from profiler.analysis.trace.partition import partition
 from profiler.trace import names
 from profiler.trace.model import NONE, Kind
 from profiler.trace.names import Call

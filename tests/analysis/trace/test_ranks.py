@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.analysis.trace import steady, steps
-from profiler.analysis.trace.communication import shared
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.ranks import CLOCKS, DURATIONS, NOTHING, Process, Ranks, ranks
-from profiler.analysis.trace.straggler import straggler
+from profiler.analysis.trace.ranks.communication import shared
+from profiler.analysis.trace.ranks.ranks import CLOCKS, DURATIONS, NOTHING, Process, Ranks, ranks
+from profiler.analysis.trace.ranks.straggler import straggler
 from profiler.trace.model import Trace
 from tests.reference import expected, needs_reference, traces
 from tests.traces import Timeline

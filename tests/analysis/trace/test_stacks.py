@@ -1,9 +1,9 @@
 """Operators by call stack: from the stacks that they carry, or from the Python functions around them."""
 
+from profiler.analysis.trace.code.operators import operators
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.code.stacks import coded
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.operators import operators
-from profiler.analysis.trace.owners import Owners
-from profiler.analysis.trace.stacks import coded
 from tests.traces import Timeline
 
 

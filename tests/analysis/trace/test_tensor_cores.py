@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.analysis.trace import tensor_cores
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.device import tensor_cores
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.owners import Owners
 from tests.traces import Timeline
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from profiler.analysis.trace.code.owners import Owners
+from profiler.analysis.trace.efficiency.work import Counted, counted
 from profiler.analysis.trace.joined import Joined
-from profiler.analysis.trace.owners import Owners
-from profiler.analysis.trace.work import Counted, counted
 from tests.reference import needs_reference, trace
 from tests.traces import Timeline
 

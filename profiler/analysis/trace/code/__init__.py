@@ -1,0 +1,1 @@
+"""Which operator, module and line of code host time and device activities belong to."""

@@ -1,0 +1,1 @@
+"""Work from shapes, against what the device could do. Definitions, section 8."""

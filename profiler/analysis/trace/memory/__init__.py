@@ -1,0 +1,1 @@
+"""Memory over time, and what was behind its peak."""

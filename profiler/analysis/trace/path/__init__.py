@@ -1,0 +1,1 @@
+"""The critical path of a window."""

@@ -1,0 +1,1 @@
+"""Communication of one process, and of several held against each other."""
