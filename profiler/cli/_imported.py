@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.trace import intervals
-from profiler.analysis.trace.memory.memory import CPU
 from profiler.analysis.trace.device.occupancy import properties as told_of
+from profiler.analysis.trace.memory.memory import CPU
 from profiler.cli._signals import ended_in_order
 from profiler.errors import RunError
 from profiler.rules.trace import stored
