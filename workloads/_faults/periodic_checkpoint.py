@@ -13,6 +13,8 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from workloads._faults import TRAINING
+
 NAME = "periodic_checkpoint"
 TITLE = "Checkpoints"
 VERDICT = "host_bound"
@@ -21,8 +23,8 @@ STAGE = "other"
 REMEDY = None
 FACTOR = (1.3, 4.0)
 NEEDS = "cpu"
-WORKLOADS = ("image_classification", "language_model", "speech")
-CONTROL = {"threads": 1, "image_size": 32, "batch_size": 2}
+WORKLOADS = TRAINING
+CONTROL = {"threads": 1, "model": "small", "batch_size": 1, "context": 16, "steps": 30}
 FAULTY: dict[str, Any] = {}
 EVERY_STEPS, FILES = 5, 3
 

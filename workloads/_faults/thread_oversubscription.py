@@ -1,9 +1,9 @@
 """More threads compute than there are cores.
 
-Beside the loop as many threads compute as there are cores (at strength 1), as in a
-pool that takes the whole machine: the loop's thread has to wait for a core.
+Beside the loop twice as many threads compute as there are cores (at strength 1), as
+in pools that each take the whole machine: the loop's thread has to wait for a core.
 
-Rule threads, verdict host_bound, stage forward (the others grow as well). On a CPU
+Rule threads, verdict host_bound, stage backward (the others grow as well). On a CPU
 that is its compute: compute_bound. Remedy: no setting; fewer threads, or other
 cores.
 Factor on a CPU against the control: 1.5 to 6.
@@ -23,7 +23,7 @@ TITLE = "Too many threads"
 VERDICT = "host_bound"
 ON_CPU = "compute_bound"
 RULE = "threads"
-STAGE = "forward"
+STAGE = "backward"
 REMEDY = None
 FACTOR = (1.5, 6.0)
 NEEDS = "cpu"
@@ -39,7 +39,7 @@ def after_step(state: Any, index: int, strength: float) -> None:
         return
     ended = threading.Event()
     state.kept.callback(ended.set)
-    for _ in range(max(1, round((os.cpu_count() or 1) * strength))):
+    for _ in range(max(1, round(2 * (os.cpu_count() or 1) * strength))):
         threading.Thread(target=_compute, args=(ended,), daemon=True).start()
 
 
