@@ -134,14 +134,12 @@ class Joined:
     @cached_property
     def outer_call(self) -> Codes:
         """For each host row the outermost runtime or driver call that holds it; itself without one."""
-        outer = np.arange(len(self.parent), dtype=np.int32)
-        rows = np.flatnonzero(self.is_call)
-        while len(rows):  # calls nest two or three deep
-            up = self.parent[outer[rows]]
-            inside = (up >= 0) & self.is_call[up]
-            rows = rows[inside]
-            outer[rows] = up[inside]
-        return outer
+        parent = self.parent
+        up = np.arange(len(parent), dtype=np.int32)
+        rows = np.flatnonzero(self.is_call & (parent >= 0))
+        rows = rows[self.is_call[parent[rows]]]
+        up[rows] = parent[rows]
+        return last_of_chain(up, rows)
 
 
 def take(column: NDArray[Any], rows: Codes | Ints, none: int = NONE) -> NDArray[Any]:
@@ -149,6 +147,19 @@ def take(column: NDArray[Any], rows: Codes | Ints, none: int = NONE) -> NDArray[
     if not len(column):
         return np.full(len(rows), none, column.dtype)
     return np.where(rows >= 0, column[rows], column.dtype.type(none))
+
+
+def last_of_chain(up: Codes, rows: Codes | Ints) -> Codes:
+    """Where the chain that begins at each row ends. `up`: the next row of each, the row itself at an end.
+
+    `rows`: those that are no end. `up` is used up. Each round doubles the reach, so that no depth is slow.
+    """
+    while len(rows):
+        one = up[rows]
+        two = up[one]
+        up[rows] = two
+        rows = rows[two != one]
+    return up
 
 
 def parents(start: Ints, end: Ints, lane: Codes) -> Codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ from profiler.trace.model import (
 _DAY = 86_400 * 10**9
 _SPANS = 100  # so many times what most events span, and at least a day, away from them: no part of the trace
 _MOST = {"device": 64, "stream": 1024, "thread": 4096}  # different ones in a table
+_LONGEST = 20_000  # characters of a name; those of generated kernels have some thousands
 _EPOCH_US = range(10**15, 4 * 10**15)  # 2001 to 2096: what can be a time since the epoch
 _NODE = re.compile(r"\wBackward\d*$|(AccumulateGrad|CopyBackwards|CopySlices|GraphRoot|UndefinedGrad)$")
 # Of host events with the same times, which is likely to lie in which: by Kind, the outermost is 0.
@@ -52,7 +54,7 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
     _drop_scattered(tables, columns)
     if not len(tables["host"]["start"]) and not len(tables["device"]["start"]):
         raise TraceError(f"{source} holds no events", _why_none(columns))
-    texts = tuple(columns.names.texts)
+    texts = _texts(columns.names.texts, tables)
     _tell_annotations(texts, tables["host"])
     for name in ("host", "device", "syncs", "memory"):
         _sort(tables, name)
@@ -72,6 +74,19 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
         resolution_ns=1 if any((times % 1000).any() for times in rows) else 1000,
         rank=_rank(info, path), world_size=number(info.get("world_size"), None), properties=_properties(top),
         metadata=_metadata(top, columns), losses=columns.tally.losses(), notes=columns.tally.sentences())
+
+
+def _texts(texts: list[str], tables: Mapping[str, Part]) -> tuple[str, ...]:
+    """With names that nobody can read cut, but still told apart: names are searched many times."""
+    long = [code for code, text in enumerate(texts) if len(text) > _LONGEST]
+    if long:
+        named = {code for table in ("host", "device", "syncs")
+                 for code in np.unique(tables[table]["name"]).tolist()}
+        texts = list(texts)
+        for code in named.intersection(long):
+            text = texts[code]
+            texts[code] = f"{text[:_LONGEST]}... ({len(text)} characters, {zlib.crc32(text.encode()):08x})"
+    return tuple(texts)
 
 
 def _drop_absurd(tables: dict[str, Part], columns: Columns) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
+from unittest import mock
 
 import numpy as np
 
+from profiler.analysis.trace.code import owners
 from profiler.trace.model import NONE, Collectives, Device, Host, Kind, Memory, Syncs, Thread, Trace
 
 
@@ -97,3 +100,10 @@ def _table(table: Any, rows: Sequence[Any], names: dict[str, int]) -> Any:
             values = [names.setdefault(text, len(names)) for text in values]
         columns[field] = np.array(values, get_args(get_args(hint)[1])[0])
     return table(**columns)
+
+
+@contextmanager
+def taken_as_deep(deep: bool) -> Iterator[None]:
+    """Trees of any depth are gone through as those are that are too deep for their rows."""
+    with mock.patch.object(owners, "_DEEP", -1 if deep else 10**9), mock.patch.object(owners, "_FEW", 10**9):
+        yield

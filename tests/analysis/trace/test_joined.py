@@ -48,6 +48,11 @@ def test_a_driver_call_in_a_runtime_call_is_one_launch() -> None:
     assert j.kernel_launch.tolist() == [False, True, False]
 
 
+def test_calls_as_deep_as_there_are_events() -> None:
+    rows = [call("cudaLaunchKernel", 0, 200_000 - i) for i in range(200_000)]
+    assert not Joined(trace(rows)).outer_call.any()  # all are inside the first
+
+
 def test_one_launch_owns_all_kernels_of_a_graph() -> None:
     j = Joined(trace([call("cudaGraphLaunch", 0, 10, 3), kernel(12, 20, 3), kernel(21, 30, 3)]))
     assert j.launch.tolist() == [0, 0]

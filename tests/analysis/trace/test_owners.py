@@ -11,6 +11,7 @@ from profiler.analysis.trace.code.modules import modules
 from profiler.analysis.trace.code.owners import Owners, above, nearest, outermost
 from profiler.analysis.trace.joined import Joined
 from profiler.trace.model import NONE, Trace
+from tests.analysis.trace.build import taken_as_deep
 from tests.traces import Timeline
 
 # A parent comes before its child, as in every table of a trace.
@@ -21,8 +22,8 @@ def names(trace: Trace, rows: np.ndarray) -> list[str]:
     return [trace.names[trace.host.name[r]] if r >= 0 else "" for r in rows.tolist()]
 
 
-@given(TREES)
-def test_ancestors_are_those_that_a_walk_finds(tree: list[tuple[int, bool]]) -> None:
+@given(TREES, st.booleans())
+def test_ancestors_are_those_that_a_walk_finds(tree: list[tuple[int, bool]], deep: bool) -> None:
     parent = np.array([min(up, i - 1) for i, (up, _) in enumerate(tree)], np.int32)
     wanted = np.array([flag for _, flag in tree], bool)
     chains = []
@@ -33,10 +34,18 @@ def test_ancestors_are_those_that_a_walk_finds(tree: list[tuple[int, bool]]) -> 
             at = int(parent[at])
         chains.append(chain)
     hits = [[r for r in chain if wanted[r]] for chain in chains]
-    assert nearest(parent, wanted).tolist() == [h[0] if h else NONE for h in hits]
-    assert outermost(parent, wanted).tolist() == [h[-1] if h else NONE for h in hits]
     inner = [[r for r in chain[1:] if wanted[r]] for chain in chains]
-    assert above(parent, wanted).tolist() == [h[0] if h else NONE for h in inner]
+    with taken_as_deep(deep):
+        assert nearest(parent, wanted).tolist() == [h[0] if h else NONE for h in hits]
+        assert outermost(parent, wanted).tolist() == [h[-1] if h else NONE for h in hits]
+        assert above(parent, wanted).tolist() == [h[0] if h else NONE for h in inner]
+
+
+def test_ancestors_in_a_tree_as_deep_as_it_has_rows() -> None:
+    n = 200_000
+    parent, wanted = np.arange(-1, n - 1, dtype=np.int32), np.arange(n) % 1000 == 7
+    assert nearest(parent, wanted)[[6, 7, 1006, n - 1]].tolist() == [NONE, 7, 7, n - 993]
+    assert outermost(parent, wanted)[[6, 7, n - 1]].tolist() == [NONE, 7, 7]
 
 
 @given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3), st.integers(0, 50)), max_size=40))

@@ -261,3 +261,14 @@ def test_damage_beside_the_events(tmp_path: Path) -> None:
     trace = load(tmp_path, text[:-20])
     assert_rest_is_whole(trace)
     assert "not all of it" in trace.notes[0]
+
+
+def test_names_that_nobody_can_read_are_cut_and_told_apart() -> None:
+    long = "k" * 1_000_000
+    line = Timeline().op("aten::mm", 0, 9000).call("cudaLaunchKernel", 0, 100, 1)
+    line.kernel(long + "a", 200, 300, 1).kernel(long + "b", 300, 400, 1).kernel("k" * 8000, 400, 500, 1)
+    trace = line.trace()
+    names = [trace.names[code] for code in trace.device.name]
+    assert len(set(names)) == 3 and max(map(len, names)) < 21_000 and len(names[2]) == 8000
+    assert names[0].startswith("kkk") and "(1000001 characters" in names[0]
+    assert sorted(names) == sorted(line.trace().names[code] for code in trace.device.name)

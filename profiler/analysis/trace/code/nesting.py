@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
 from profiler.analysis.trace.code.owners import levels
 from profiler.trace.model import Codes, Flags, Ints
+
+_OF_TWO: dict[np.ufunc, Callable[[int, int], int]] = {np.add: operator.add, np.maximum: max}
 
 
 def subtotals(parent: Codes, values: Ints) -> Ints:
@@ -37,8 +41,19 @@ def _upwards(parent: Codes, values: Ints, join: np.ufunc) -> Ints:
     """Each row's value joined with those of all rows below it."""
     tree = levels(parent)
     joined = values[tree.order]
-    for low, high in reversed(list(pairwise(tree.edges[1:]))):
-        join.at(joined, tree.parent[low:high], joined[low:high])
+    if tree.deep:
+        joined = np.array(_one_by_one(tree.parent.tolist(), joined.tolist(), _OF_TWO[join]), joined.dtype)
+    else:
+        for low, high in reversed(list(pairwise(tree.edges[1:]))):
+            join.at(joined, tree.parent[low:high], joined[low:high].copy())  # of a view it would copy all
     result = np.empty_like(joined)
     result[tree.order] = joined
     return result
+
+
+def _one_by_one(parent: list[int], joined: list[int], join: Callable[[int, int], int]) -> list[int]:
+    """The same for a tree of many depths with few rows each; parents come first."""
+    for row in range(len(parent) - 1, -1, -1):
+        if (outer := parent[row]) >= 0:
+            joined[outer] = join(joined[outer], joined[row])
+    return joined

@@ -11,11 +11,13 @@ import numpy as np
 
 from profiler.analysis.trace.code.grouping import summed
 from profiler.analysis.trace.device import tensor_cores
-from profiler.analysis.trace.joined import Joined, take
+from profiler.analysis.trace.joined import Joined, last_of_chain, take
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 MODULE = "nn.Module: "
 _LONGEST_PATH = 2000  # characters
+_DEEP = 200  # depths that are always gone through one by one
+_FEW = 32    # rows of a depth below which it does not pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,11 @@ class Levels:
     order: Codes             # rows, the outermost first
     parent: Codes            # for each of them the place of its parent in `order`
     edges: list[int]         # where each depth begins, and the end
+
+    @property
+    def deep(self) -> bool:
+        """Whether it has so many depths for its rows that going through them one by one does not pay."""
+        return len(self.edges) > max(_DEEP, len(self.order) // _FEW)
 
 
 _known: dict[int, Levels] = {}  # of arrays that are still in use, by their id
@@ -73,6 +80,11 @@ def _by_depth(parent: Codes) -> Levels:
 def nearest(parent: Codes, wanted: Flags) -> Codes:
     """For each row the closest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
     tree = levels(parent)
+    if tree.deep:
+        rows = np.arange(len(parent), dtype=np.int32)
+        onwards = ~wanted & (parent >= 0)
+        last = last_of_chain(np.where(onwards, parent, rows), rows[onwards])
+        return np.where(wanted[last], last, np.int32(NONE))
     own = wanted[tree.order]
     found = np.where(own, tree.order, np.int32(NONE))
     for low, high in pairwise(tree.edges[1:]):
@@ -91,6 +103,10 @@ def above(parent: Codes, wanted: Flags) -> Codes:
 def outermost(parent: Codes, wanted: Flags) -> Codes:
     """For each row the farthest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
     tree = levels(parent)
+    if tree.deep:
+        rows, outer = np.arange(len(parent), dtype=np.int32), above(parent, wanted)
+        last = last_of_chain(np.where(outer >= 0, outer, rows), rows[outer >= 0])
+        return np.where(wanted[last], last, np.int32(NONE))
     found = np.where(wanted[tree.order], tree.order, np.int32(NONE))
     for low, high in pairwise(tree.edges[1:]):
         above_it = found[tree.parent[low:high]]
