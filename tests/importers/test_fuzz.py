@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
+import signal
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +76,44 @@ def test_a_refused_file_leaves_no_reader_behind(packed: bool, tmp_path: Path) ->
         del error
     assert len(said) == 1 and "begins with" in said.pop()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("stamp", [10**17, -10**17, 2**62, 1e300, float("inf"), "1e17", "-1" + "0" * 17])
+def test_times_beyond_all_bounds_are_no_base(stamp: float | str, tmp_path: Path) -> None:
+    """Most events have one: what is left has its own times, and there is no overflow."""
+    document = training().document(times="int")
+    for event in document["traceEvents"][40:]:
+        event["ts"] = stamp
+    document["traceEvents"] = document["traceEvents"][::-1]  # so that the first ones are bad
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(document))
+    [trace] = kineto.load(path)
+    assert len(trace.host) + len(trace.device) + len(trace.memory) + len(trace.syncs) == 40
+    assert max(trace.host.end) < 10**9
+    assert fuzz.examine(path) == "noted"
+
+
+@pytest.fixture
+def at_most_a_minute() -> Iterator[None]:
+    """For what would take hours if it looked at each place of a text once for every place before it."""
+    def end(*_: object) -> None:
+        raise AssertionError("no end in sight")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("token", ["1", "1.", "nan(", "\\\"", "} ", "}" + " " * 1000, "[", '"', "{", "-",
+                                   "1.#a"])
+def test_long_damage_is_looked_at_a_few_times(token: str, at_most_a_minute: None, tmp_path: Path) -> None:
+    whole = training().bytes()
+    cut = whole.index(b"}, {", len(whole) // 2) + 1
+    path = tmp_path / "trace.json"
+    path.write_bytes(whole[:cut] + (token * 400_000).encode()[:400_000] + whole[cut:])
+    assert fuzz.examine(path) in ("noted", "error")
 
 
 @pytest.mark.parametrize(("column", "most"), [("device", 64), ("stream", 1024), ("thread", 4096)])

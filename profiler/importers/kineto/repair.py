@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# Each looks at a piece of text once or a few times, however long its digits and whatever is not closed.
 _TOKEN = re.compile(
     rb'"(?:[^"\\]|\\.)*"'
-    rb"|(?<![\w.\"])[-+]?(?:nan(?:\([^)]*\))?|inf(?:inity)?)(?![\w\"])"
+    rb"|(?<![\w.\"])[-+]?(?:nan(?:\([^)]{0,40}\))?|inf(?:inity)?)(?![\w\"])"
     rb"|[-+]?1\.#[a-z]+\d*"
-    rb"|-?\d+(?:\.\d+)?e\+?\d{3,}", re.DOTALL | re.IGNORECASE)
-_VALUE = re.compile(rb'((?<!\\)"\s*:\s*)[-+]?(?:nan(?:\([^)]*\))?|inf(?:inity)?|1\.#[a-z]+\d*)(?=\s*[,}])',
-                    re.IGNORECASE)
+    rb"|(?<!\d)-?\d++(?:\.\d++)?e\+?\d{3,}", re.DOTALL | re.IGNORECASE)
+_VALUE = re.compile(rb'((?<!\\)"\s*:\s*)[-+]?(?:nan(?:\([^)]{0,40}\))?|inf(?:inity)?|1\.#[a-z]+\d*)'
+                    rb"(?=\s*[,}])", re.IGNORECASE)
 _SUSPECT = re.compile(rb'[\x00-\x1f]|\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})|\\u[dD][89a-fA-F]')
 _BAD_ESCAPE = re.compile(rb'(?<!\\)(?:\\\\)*\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _BACKSLASH = re.compile(rb'\\(["\\])|\\')

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from profiler.trace.model import Flags, Ints
 
 _FAR_US = 4_000_000_000_000_000  # beyond it from the base int64 nanoseconds would overflow
+_LAST_US = 2**62 // 1000          # in 2116: no base lies beyond it
 _FINE_US = 2**43                 # above it a double does not tell nanoseconds apart
 UNUSABLE = np.iinfo(np.int64).min  # stands where there is no usable time
 
@@ -36,7 +37,8 @@ class Clock:
         if column.dtype.kind == "f" and len(column) and np.abs(column).max() > _FINE_US:
             raise InexactTimes
         if self.base_us is None:
-            self.base_us = int(np.median(column[np.isfinite(column)])) if np.isfinite(column).any() else 0
+            known = column[(column > -_LAST_US) & (column < _LAST_US)]
+            self.base_us = int(np.median(known)) if len(known) else 0
         return _scaled(column - self.base_us)
 
     def _exact(self, values: list[Any]) -> Ints:
@@ -45,7 +47,7 @@ class Clock:
             return np.where(np.abs(ns) <= _FAR_US * 1000, ns, UNUSABLE)
         absolute = [_exact_ns(_text(v)) for v in values]
         if self.base_us is None:
-            known = sorted(a for a in absolute if a is not None)
+            known = sorted(a for a in absolute if a is not None and abs(a) < _LAST_US * 1000)
             self.base_us = known[len(known) // 2] // 1000 if known else 0
         base, far = self.base_us * 1000, _FAR_US * 1000
         return np.array([UNUSABLE if a is None or abs(a - base) > far else a - base for a in absolute],
