@@ -27,7 +27,7 @@ from profiler.rules.trace.input_bound import fetches
 from profiler.rules.trace.numbers import pid
 from profiler.run.files import must_be_free, place
 from profiler.run.results import append_result
-from profiler.run.writer import RunWriter
+from profiler.run.writer import KEPT, RunWriter
 from profiler.trace.model import Trace
 from profiler.version import version
 
@@ -69,7 +69,7 @@ def _fill(new: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str)
     finally:
         writer.close()
     if writer.failed:
-        raise RunError(writer.failed)
+        raise RunError(writer.failed.removesuffix(f". {KEPT}"), "Make room, or name another file with -o")
     append_result(new, stored.KIND, stored.result(told.to_json(), [*range(1, len(originals) + 1)]))
 
 

@@ -54,6 +54,7 @@ FLUSH_SECONDS = 30.0  # how long samples may wait in the journal
 FLUSH_SAMPLES = 1 << 16  # and how many
 SLOW_COMMIT_SECONDS = 0.5  # without a -wal every commit waits for the disk
 SWITCH_SECONDS = 1.0  # how long to wait at the end for readers to let go of the -wal
+KEPT = "The run keeps what it had"
 LARGEST = 900_000_000  # bytes of one attachment, below what SQLite takes
 
 @dataclass(slots=True)
@@ -292,7 +293,7 @@ class RunWriter:
 
     def _fail(self, error: Exception) -> None:
         self.failed = (f"{self.path} cannot be written any more: {why_not_written(error, self.path)}. "
-                       "The run keeps what it had")
+                       f"{KEPT}")
         self._on = False
         with self._lock:
             self._pending, self._backlog = _Pending(), []

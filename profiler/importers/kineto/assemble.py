@@ -52,6 +52,7 @@ def assemble(source: str, path: str, columns: Columns, top: Mapping[str, Any]) -
     tables = {name: joined(name, columns.parts.pop(name)) for name in TABLES}
     _drop_absurd(tables, columns)
     _drop_scattered(tables, columns)
+    _tell_devices(tables, columns)
     if not len(tables["host"]["start"]) and not len(tables["device"]["start"]):
         raise TraceError(f"{source} holds no events", _why_none(columns))
     texts = _texts(columns.names.texts, tables)
@@ -116,6 +117,19 @@ def _drop_scattered(tables: dict[str, Part], columns: Columns) -> None:
             kept = np.zeros(len(count), bool)
             kept[np.argsort(-count, kind="stable")[:most]] = True
             _drop(tables, name, columns, kept[place], f"not on one of the {most} {column}s with most events")
+
+
+def _tell_devices(tables: dict[str, Part], columns: Columns) -> None:
+    """Activities that name no device are of the first where no other is named, else of none that is known."""
+    device = tables["device"]["device"]
+    named = device >= 0
+    if named.all():
+        return
+    if named.any():
+        _drop(tables, "device", columns, named, "no device, where others have one")
+    else:
+        device[:] = 0
+        columns.tally.notes.append("Activities of a device do not say which: they are taken as of number 0.")
 
 
 def _drop(tables: dict[str, Part], name: str, columns: Columns, good: Flags, reason: str) -> None:

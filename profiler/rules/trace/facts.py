@@ -131,6 +131,8 @@ class TraceFacts:
         """Why nothing can be claimed; "" when something can."""
         if not len(self.trace.host) and not len(self.trace.device):
             return "the trace has no events with a duration"
+        if not self.on_device and np.isin(self.trace.host.kind, (Kind.HOST_OTHER, Kind.OVERHEAD)).all():
+            return "the trace has no operators, no calls of a runtime and no activities of a device"
         counted = self.found.counted
         if counted.any() and self.complete.incomplete[counted].all():
             return (self.complete.notes or ("the kernels of most launches are missing",))[0]

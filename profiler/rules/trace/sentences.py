@@ -8,6 +8,7 @@ from profiler.analysis.trace.ranks.straggler import Straggler
 from profiler.analysis.trace.steady import DEVICE
 from profiler.rules.base import plural
 from profiler.rules.trace.facts import NOT_ASKED, TraceFacts
+from profiler.trace.merge import extent
 from profiler.units import format_count, format_ms, ms_decimals
 
 APART = 0.05  # mean and median tell different stories
@@ -65,7 +66,24 @@ def _ranks(facts: TraceFacts, every: Sequence[TraceFacts]) -> list[str]:
         return []
     who = f"rank {facts.trace.rank}" if facts.trace.rank is not None else facts.trace.source
     return [f"Of {plural(len(every), 'process')} {who} is shown, whose own bottleneck costs most".replace(
-        "processs", "processes")]
+        "processs", "processes"), *_of_one_job(every)]
+
+
+def _of_one_job(every: Sequence[TraceFacts]) -> list[str]:
+    """What speaks against the processes being the ranks of one job."""
+    traces, found = [facts.trace for facts in every], []
+    told = [trace.rank for trace in traces if trace.rank is not None]
+    for rank in sorted({rank for rank in told if told.count(rank) > 1}):
+        found.append(f"{told.count(rank)} of the processes say that they are rank {rank}")
+    sizes = sorted({trace.world_size for trace in traces if trace.world_size is not None})
+    if len(sizes) > 1:
+        found.append(f"The processes are of jobs of {' and '.join(map(str, sizes))} ranks")
+    times = [(trace.base_ns + first, trace.base_ns + last) for trace in traces if trace.absolute
+             for first, last in [extent(trace)]]
+    if len(times) > 1 and max(first for first, _ in times) > min(last for _, last in times):
+        found.append("By their clocks not all processes ran at the same time: they are of different runs, or "
+                     "their clocks differ")
+    return found
 
 
 def _windows(facts: TraceFacts) -> list[str]:
@@ -98,6 +116,8 @@ def _figures(facts: TraceFacts) -> list[str]:
     if facts.steps.per_step and facts.steady.kind == DEVICE:
         found.append("The host runs ahead of the device: steps are from last device activity to last "
                      "device activity")
+    if not len(facts.trace.host):
+        found.append("The trace has no host events: what the device waited for cannot be told")
     if facts.trace.resolution_ns >= 1000:
         found.append("The trace has whole microseconds: times are rounded down at both ends of an event")
     if facts.what_if and facts.scale_to_ns is None and facts.replay.withheld != NOT_ASKED:
