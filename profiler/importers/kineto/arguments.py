@@ -21,6 +21,8 @@ _KINDS: tuple[type[msgspec.Struct], ...] = (
     structs.CollectiveArgs, structs.MetaArgs)
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(list[kind]) for kind in _KINDS}  # type: ignore[valid-type]
+_AMOUNTS = {"bytes", "allocated", "reserved", "elements_in", "elements_out"}
+MOST = 1 << 50  # bytes or elements: a thousand times a device's memory; sums of many stay within 64 bits
 _KEYS = {kind: {f.name: f'"{f.encode_name}"'.encode() for f in msgspec.structs.fields(kind)}
          for kind in _KINDS}
 
@@ -29,6 +31,7 @@ class Arguments:
     """`items[i]` are the arguments of event i as a struct of `kind`."""
 
     def __init__(self, events: list[Any], kind: type[msgspec.Struct], tally: Tally) -> None:
+        self._tally = tally
         raws = [e.args for e in events]
         self._text = b"[%b]" % b",".join(raws)
         self._keys = _KEYS[kind]
@@ -46,8 +49,14 @@ class Arguments:
 
     def numbers(self, *names: str, dtype: DTypeLike = np.int64) -> Part:
         """Columns of numbers, NONE in a row that has none; without those that no event has."""
-        return {name: integers(list(map(attrgetter(name), self.items)), dtype)
+        part = {name: integers(list(map(attrgetter(name), self.items)), dtype)
                 for name in names if self.has(name)}
+        for name in _AMOUNTS & part.keys():
+            wild = (part[name] < NONE) | (part[name] > MOST)
+            if wild.any():
+                part[name] = np.where(wild, NONE, part[name])
+                self._tally.missing_values += int(wild.sum())
+        return part
 
     def codes(self, values: Values, *names: str) -> Part:
         """The same of JSON texts, as their numbers."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from profiler.importers.kineto import structs, times
-from profiler.importers.kineto.arguments import Arguments
+from profiler.importers.kineto.arguments import MOST, Arguments
 from profiler.importers.kineto.kinds import (
     CALLS,
     DEVICE,
@@ -165,7 +165,7 @@ class Columns:
         args = Arguments(events, structs.MemoryArgs, self.tally)
         none = int(np.iinfo(np.int64).min)
         sizes = integers([a.bytes for a in args.items], otherwise=none)
-        good = (time != times.UNUSABLE) & (sizes != none)
+        good = (time != times.UNUSABLE) & (sizes >= -MOST) & (sizes <= MOST)
         for i in np.flatnonzero(~good).tolist():
             self.tally.lose(events[i].name, "no usable time or size")
         part = {"time": time, "bytes": sizes, "thread": self._lanes(events),

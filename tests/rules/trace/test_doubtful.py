@@ -7,7 +7,6 @@ from tests.rules.trace.loops import loop
 from tests.traces import Timeline
 
 
-
 def test_processes_that_are_not_of_one_job_are_told():
     def notes(*changes):
         traces = [dataclasses.replace(loop(rank=k).trace(), **change) for k, change in enumerate(changes)]
