@@ -64,7 +64,7 @@ class Tally:
             (self.unfinished, "{of} events left out: begun and never ended."),
             (self.unreadable, "{of} events left out: they could not be read."),
             (self.repaired, "Texts that were no valid JSON and were repaired (names may differ): {n}."),
-            (self.missing_values, "Values taken as missing, since they were no numbers or beyond all bounds: {n}."),
+            (self.missing_values, "Values that were no numbers or beyond all bounds, taken as missing: {n}."),
         ):
             if count:
                 said.append(what.format(of=f"{count} of {self.events}", n=count))

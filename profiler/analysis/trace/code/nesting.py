@@ -42,7 +42,7 @@ def _upwards(parent: Codes, values: Ints, join: np.ufunc) -> Ints:
     tree = levels(parent)
     joined = values[tree.order]
     if tree.deep:
-        joined = np.array(_one_by_one(tree.parent.tolist(), joined.tolist(), _OF_TWO[join]), joined.dtype)
+        _one_by_one(tree.parent.data, joined.data, _OF_TWO[join])
     else:
         for low, high in reversed(list(pairwise(tree.edges[1:]))):
             join.at(joined, tree.parent[low:high], joined[low:high].copy())  # of a view it would copy all
@@ -51,9 +51,8 @@ def _upwards(parent: Codes, values: Ints, join: np.ufunc) -> Ints:
     return result
 
 
-def _one_by_one(parent: list[int], joined: list[int], join: Callable[[int, int], int]) -> list[int]:
-    """The same for a tree of many depths with few rows each; parents come first."""
+def _one_by_one(parent: memoryview, joined: memoryview, join: Callable[[int, int], int]) -> None:
+    """The same in place for a tree of many depths with few rows each; parents come first."""
     for row in range(len(parent) - 1, -1, -1):
         if (outer := parent[row]) >= 0:
             joined[outer] = join(joined[outer], joined[row])
-    return joined
