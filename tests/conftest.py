@@ -6,7 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+# No test of this project asks how long an example takes: machines are shared, and it would fail by chance.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 
