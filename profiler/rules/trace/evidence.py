@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 
+from profiler.analysis.trace.code.grouping import summed
 from profiler.analysis.trace.code.owners import above, nearest
 from profiler.analysis.trace.intervals import covered, intersect, subtract, union
+from profiler.analysis.trace.joined import take
 from profiler.rules.base import Evidence, Outcome, Prediction, ms
 from profiler.rules.trace.facts import TraceFacts
-from profiler.trace.model import Ints, Kind
+from profiler.trace.model import NONE, Ints, Kind
 
 SOURCE = "trace"
 WORTH = 0.03  # share of the step, or gain, from which a cost is a finding
@@ -131,20 +133,18 @@ def line_at(facts: TraceFacts, times: Ints) -> str | None:
 
 def site(facts: TraceFacts, rows: Ints) -> str | None:
     """"file:line" of the user's code in which these host rows take most time; None where no stack tells."""
-    trace, parent = facts.trace, facts.joined.parent
+    host, texts, parent = facts.trace.host, facts.trace.names, facts.joined.parent
+    usable = np.array([own_line(name) != "" for name in texts] or [False])
+    frames = nearest(parent, (host.kind == Kind.PYTHON) & usable[host.name])[rows]
+    stacks = np.where(frames >= 0, NONE, nearest(parent, host.stack >= 0)[rows])
     spent: dict[str, int] = {}
-    usable = np.array([own_line(name) != "" for name in trace.names] or [False])
-    frames = nearest(parent, (trace.host.kind == Kind.PYTHON) & usable[trace.host.name])
-    stacks = nearest(parent, trace.host.stack >= 0)
-    for row in rows.tolist():
-        where = ""
-        if frames[row] >= 0:
-            where = own_line(trace.names[trace.host.name[frames[row]]])
-        elif stacks[row] >= 0:
-            stack = trace.names[trace.host.stack[stacks[row]]].split(";")
-            where = next((line for frame in stack if (line := own_line(frame))), "")
-        if where:
-            spent[where] = spent.get(where, 0) + int(trace.host.end[row] - trace.host.start[row])
+    for codes in (take(host.name, frames), take(host.stack, stacks)):
+        known = codes >= 0
+        each = summed(codes[known], (host.end[rows] - host.start[rows])[known], len(texts))
+        for code in np.unique(codes[known]).tolist():
+            where = next((line for frame in texts[code].split(";") if (line := own_line(frame))), "")
+            if where:
+                spent[where] = spent.get(where, 0) + int(each[code])
     return max(spent, key=lambda key: spent[key], default=None)
 
 

@@ -79,6 +79,8 @@ def _by_depth(parent: Codes) -> Levels:
 
 def nearest(parent: Codes, wanted: Flags) -> Codes:
     """For each row the closest of itself and its ancestors that is `wanted`: int32[n], NONE without one."""
+    if not wanted.any():
+        return np.full(len(parent), NONE, np.int32)
     tree = levels(parent)
     if tree.deep:
         rows = np.arange(len(parent), dtype=np.int32)
