@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import tomllib
-
 from profiler.paths import HOME
 
 
@@ -13,7 +10,11 @@ def version() -> str:
     checkout = HOME / "pyproject.toml"
     try:
         if checkout.exists():  # an editable install's metadata may be older than the code
+            import tomllib
+
             return str(tomllib.loads(checkout.read_text(encoding="utf-8"))["project"]["version"])
-        return importlib.metadata.version("stepscope")
-    except (importlib.metadata.PackageNotFoundError, OSError, KeyError, ValueError):
+        from importlib import metadata  # brings the parser of mails with it
+
+        return metadata.version("stepscope")
+    except (ImportError, OSError, KeyError, ValueError):
         return "unknown"
