@@ -34,9 +34,9 @@ from profiler.version import version
 _MOST = 200_000  # memory samples of a device; of more, evenly chosen ones
 
 
-def write(path: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str = "",
-          overwrite: bool = False) -> None:
-    """Make the run file. It appears under its name when it is complete.
+def write(path: Path, originals: Sequence[Path], found: TraceDiagnosis, told: Mapping[str, Any],
+          name: str = "", overwrite: bool = False) -> None:
+    """Make the run file of a diagnosis and its JSON form. It appears under its name when it is complete.
 
     RunError when it cannot be written; then, and after an interrupt or a signal, nothing is left behind.
     """
@@ -44,7 +44,7 @@ def write(path: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str
     with ended_in_order():
         try:
             must_be_free(path, overwrite)
-            _fill(new, originals, told, name)
+            _fill(new, originals, found, told, name)
             place(new, path, overwrite)
         except OSError as error:
             raise RunError(f"cannot write {path}: {error.strerror}", "Name another file with -o") from error
@@ -55,13 +55,14 @@ def write(path: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str
                 new.with_name(new.name + ending).unlink(missing_ok=True)
 
 
-def _fill(new: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str) -> None:
-    traces = [facts.trace for facts in told.every]
+def _fill(new: Path, originals: Sequence[Path], found: TraceDiagnosis, told: Mapping[str, Any],
+          name: str) -> None:
+    traces = [facts.trace for facts in found.every]
     start, end = _extent(traces)
-    writer = RunWriter.create(new, _meta(told, originals, name, start))
+    writer = RunWriter.create(new, _meta(found, originals, name, start))
     try:
-        for facts in told.every:
-            _process(writer, facts, several=len(told.every) > 1)
+        for facts in found.every:
+            _process(writer, facts, several=len(found.every) > 1)
         for original in originals:
             data, size = _compressed(original)
             writer.attach(start, "kineto", original.name, data, properties={"size": size})
@@ -70,7 +71,7 @@ def _fill(new: Path, originals: Sequence[Path], told: TraceDiagnosis, name: str)
         writer.close()
     if writer.failed:
         raise RunError(writer.failed.removesuffix(f". {KEPT}"), "Make room, or name another file with -o")
-    append_result(new, stored.KIND, stored.result(told.to_json(), [*range(1, len(originals) + 1)]))
+    append_result(new, stored.KIND, stored.result(told, [*range(1, len(originals) + 1)]))
 
 
 def _compressed(original: Path) -> tuple[bytes, int]:
@@ -98,11 +99,11 @@ def _extent(traces: Sequence[Trace]) -> tuple[int, int]:
     return (min(first for first, _ in times), max(last for _, last in times)) if times else (0, 0)
 
 
-def _meta(told: TraceDiagnosis, originals: Sequence[Path], name: str, start: int) -> dict[str, Any]:
+def _meta(found: TraceDiagnosis, originals: Sequence[Path], name: str, start: int) -> dict[str, Any]:
     first = originals[0].name
     for ending in (".gz", ".json", ".tar", ".trace", ".pt"):
         first = first.removesuffix(ending)
-    absolute = all(facts.trace.absolute for facts in told.every)
+    absolute = all(facts.trace.absolute for facts in found.every)
     return {"name": name or first, "notes": "", "kind": "import", "command": [], "cwd": str(Path.cwd()),
             "workload": None, "environment": {}, "git": None, "start_ns": start,
             "imported_ns": time.time_ns(),

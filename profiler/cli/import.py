@@ -46,21 +46,21 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{path} is no regular file, and the original is kept in the run",
                              "Save it to a file first")
     traces = _traces.read(originals, "Importing")
-    told = diagnose(traces, str(output), what_if=not args.no_what_if)
-    _imported.write(output, originals, told, name=args.name, overwrite=args.force)
-    said = told.to_json()
+    found = diagnose(traces, str(output), what_if=not args.no_what_if)
+    told = found.to_json()
+    _imported.write(output, originals, found, told, name=args.name, overwrite=args.force)
     if args.json:
-        print_json({"schema": 1, "run": str(output), "processes": len(traces), "verdict": said["verdict"],
-                    "steps": said["steps"], "notes": said["notes"]})
+        print_json({"schema": 1, "run": str(output), "processes": len(traces), "verdict": told["verdict"],
+                    "steps": told["steps"], "notes": told["notes"]})
     else:
-        _tell(output, said, len(traces))
+        _tell(output, told, len(traces))
     return 0
 
 
-def _tell(output: Path, said: dict[str, Any], processes: int) -> None:
-    count = said["steps"]["count"]
-    what = f"{plural(count, 'step')} counted by {said['steps']['rule']}" if count else "no steps"
+def _tell(output: Path, told: dict[str, Any], processes: int) -> None:
+    count = told["steps"]["count"]
+    what = f"{plural(count, 'step')} counted by {told['steps']['rule']}" if count else "no steps"
     ranks = f", {processes} processes" if processes > 1 else ""
-    print(f"{output}: {what}{ranks}, {verdict_title(said['verdict']).lower()}")
-    for note in said["notes"]:
+    print(f"{output}: {what}{ranks}, {verdict_title(told['verdict']).lower()}")
+    for note in told["notes"]:
         print(f"Note: {one_line(note)}.")
