@@ -28,6 +28,7 @@ from profiler.rules.trace.numbers import pid
 from profiler.run.files import must_be_free, place
 from profiler.run.results import append_result
 from profiler.run.writer import KEPT, RunWriter
+from profiler.trace.merge import span
 from profiler.trace.model import Trace
 from profiler.version import version
 
@@ -57,8 +58,8 @@ def write(path: Path, originals: Sequence[Path], found: TraceDiagnosis, told: Ma
 
 def _fill(new: Path, originals: Sequence[Path], found: TraceDiagnosis, told: Mapping[str, Any],
           name: str) -> None:
-    traces = [facts.trace for facts in found.every]
-    start, end = _extent(traces)
+    times = [span(facts.trace) for facts in found.every]
+    start, end = min(first for first, _ in times), max(last for _, last in times)
     writer = RunWriter.create(new, _meta(found, originals, name, start))
     try:
         for facts in found.every:
@@ -87,16 +88,6 @@ def _compressed(original: Path) -> tuple[bytes, int]:
             parts.append(pack.compress(block))
             size += len(block)
         return b"".join([*parts, pack.flush()]), size
-
-
-def _extent(traces: Sequence[Trace]) -> tuple[int, int]:
-    """First and last instant of any event, on the traces' clock."""
-    times = [(trace.base_ns + int(column[0]), trace.base_ns + int(ends.max()))
-             for trace in traces for column, ends in ((trace.host.start, trace.host.end),
-                                                      (trace.device.start, trace.device.end)) if len(column)]
-    times += [(trace.base_ns + int(trace.memory.time[0]), trace.base_ns + int(trace.memory.time[-1]))
-              for trace in traces if len(trace.memory)]
-    return (min(first for first, _ in times), max(last for _, last in times)) if times else (0, 0)
 
 
 def _meta(found: TraceDiagnosis, originals: Sequence[Path], name: str, start: int) -> dict[str, Any]:

@@ -37,9 +37,15 @@ def extent(trace: Trace) -> tuple[int, int]:
             max((int(end.max()) for _, end in columns), default=0))
 
 
+def span(trace: Trace) -> tuple[int, int]:
+    """The same on the clock of the base that it states."""
+    first, last = extent(trace)
+    return trace.base_ns + first, trace.base_ns + last
+
+
 def disjoint(traces: Sequence[Trace]) -> bool:
     """Whether no two of the traces overlap in time, by the bases that they state."""
-    times = sorted((t.base_ns + first, t.base_ns + last) for t in traces for first, last in [extent(t)])
+    times = sorted(span(t) for t in traces)
     return all(one[1] <= two[0] for one, two in zip(times, times[1:], strict=False))
 
 
