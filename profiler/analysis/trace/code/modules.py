@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace.code.grouping import summed
+from profiler.analysis.trace.code.nesting import subtotals
 from profiler.analysis.trace.code.owners import Owners
 from profiler.analysis.trace.joined import take
 from profiler.trace.model import Flags
@@ -37,7 +39,7 @@ def modules(owners: Owners, rows: Flags | None = None, calls: Flags | None = Non
         return ()
     called = np.flatnonzero(found.code >= 0 if calls is None else (found.code >= 0) & calls)
     time = owners.host_time
-    host_self = np.bincount(found.code[called], time[called], minlength=n).astype(np.int64)
+    host_self = summed(found.code[called], time[called], n)
     host_total = host_self.copy()
     inner = np.flatnonzero(found.parent >= 0)
     np.subtract.at(host_self, found.parent[inner], host_total[inner])
@@ -47,12 +49,8 @@ def modules(owners: Owners, rows: Flags | None = None, calls: Flags | None = Non
     at = found.code[owners.device_module[work]]
     spent = owners.device_time[work]
     backward = owners.device_backward[work]
-    own = np.bincount(at, spent, minlength=n).astype(np.int64)
-    total, back = own.copy(), np.bincount(at, spent * backward, minlength=n).astype(np.int64)
-    for i in range(n - 1, -1, -1):  # what a module calls comes after it
-        if found.parent[i] >= 0:
-            total[found.parent[i]] += total[i]
-            back[found.parent[i]] += back[i]
+    own = summed(at, spent, n)
+    total, back = (subtotals(found.parent, each) for each in (own, summed(at, spent * backward, n)))
     count = np.bincount(found.code[called], minlength=n)
     result = [
         Module(text, text.rsplit("/", 1)[-1], text.count("/"), int(count[i]), int(host_total[i]),

@@ -14,7 +14,7 @@ from profiler.trace.model import Codes, Flags, Ints
 _OF_TWO: dict[np.ufunc, Callable[[int, int], int]] = {np.add: operator.add, np.maximum: max}
 
 
-def subtotals(parent: Codes, values: Ints) -> Ints:
+def subtotals(parent: Codes, values: Ints | Flags) -> Ints:
     """The value of each row and of all rows below it: int64[n]."""
     return _upwards(parent, values.astype(np.int64), np.add)
 

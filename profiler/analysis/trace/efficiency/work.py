@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace.code.grouping import summed
+from profiler.analysis.trace.code.nesting import subtotals
 from profiler.analysis.trace.code.owners import Owners
 from profiler.analysis.trace.device import occupancy, tensor_cores
 from profiler.analysis.trace.efficiency import dtypes, flops
 from profiler.analysis.trace.joined import take
 from profiler.analysis.trace.memory.moments import climb
-from profiler.trace import names
 from profiler.trace.model import NONE, Codes, Flags, Ints, Kind
 
 TF32 = "tf32"
@@ -56,7 +56,7 @@ def counted(owners: Owners) -> Counted:
     owner = climb(owners.enclosing, take(owners.operator, j.launch), leaf)
     kernels = np.flatnonzero((owner >= 0) & j.compute)
     took = trace.device.end - trace.device.start
-    time = np.bincount(owner[kernels], took[kernels], len(host)).astype(np.int64)[rows]
+    time = summed(owner[kernels], took[kernels], len(host))[rows]
     device = np.full(len(host), NONE, np.int32)
     device[owner[kernels]] = trace.device.device[kernels]
     matrix = np.zeros(len(host), np.bool_)
@@ -130,8 +130,7 @@ def _again(owners: Owners, rows: Codes) -> Flags:
     Such an operator, or one around it below the node, has a sequence number of its own.
     """
     host, up = owners.trace.host, owners.enclosing
-    node = (host.kind == Kind.OPERATOR) & owners.joined.host_names(names.is_autograd).astype(bool)
-    node |= owners.backward
+    node = owners.joined.backward | owners.backward
     forward = (host.kind == Kind.OPERATOR) & ~node & (host.sequence >= 0) & (host.forward_thread <= 0)
     return climb(up, take(up, climb(up, rows, forward)), node) >= 0
 
@@ -139,18 +138,8 @@ def _again(owners: Owners, rows: Codes) -> Flags:
 def _silent(owners: Owners, asks: Flags, known: Flags) -> int:
     """Operators that ask for work which neither they, nor any around or inside them, tell."""
     up = owners.enclosing
-    told = np.zeros(len(known), np.bool_)
-    for level in _upwards(up, np.flatnonzero(known)):
-        told[level] = True
+    told = subtotals(up, known) > 0
     rows = np.flatnonzero(asks & ~told).astype(np.int32)
     alone = np.zeros(len(known), np.bool_)
     alone[rows[climb(up, rows, known) < 0]] = True
     return int((climb(up, up[alone], alone) < 0).sum())
-
-
-def _upwards(up: Codes, rows: Ints) -> Iterator[Ints]:
-    """Rows, then what is around them, level by level."""
-    while len(rows):
-        yield rows
-        rows = np.unique(up[rows])
-        rows = rows[rows >= 0]
