@@ -91,19 +91,18 @@ def _lives(address: Ints, size: Ints) -> Ints:
 def _categories(j: Joined, owners: Owners, steps: Steps, rows: Ints, freed: Ints, around: Codes) -> list[str]:
     """What each allocation is for."""
     table, host, up = j.trace.memory, j.trace.host, owners.enclosing
-    autograd = (host.kind == Kind.OPERATOR) & j.host_names(names.is_autograd).astype(bool)
-    node = highest(up, take(owners.operator, around), autograd)
+    node = highest(up, take(owners.operator, around), j.backward)
     optimizer = climb(j.parent, around, (host.kind == Kind.ANNOTATION)
                       & j.host_names(names.is_optimizer).astype(bool))
     freed_around = np.full(len(rows), NONE, np.int32)
     has = freed >= 0
     freed_around[has] = innermost(j, table.thread[freed[has]], table.time[freed[has]])
-    by_backward = has & (freed_around >= 0 if not autograd.any() else
-                         climb(up, take(owners.operator, freed_around), autograd) >= 0)
+    by_backward = has & (freed_around >= 0 if not j.backward.any() else
+                         climb(up, take(owners.operator, freed_around), j.backward) >= 0)
     by_backward &= (around >= 0)
     gone = np.where(has, table.time[np.maximum(freed, 0)], np.iinfo(np.int64).max)
     top = take(owners.top, around)
-    ends = _backward_ends(j, steps, autograd)
+    ends = _backward_ends(j, steps)
     step = steps.at(table.time[rows])
     backward_end = np.where(step >= 0, ends[step], ends[-1])
     copied = _copying(j, owners)
@@ -122,10 +121,10 @@ def _categories(j: Joined, owners: Owners, steps: Steps, rows: Ints, freed: Ints
     return kind.tolist()
 
 
-def _backward_ends(j: Joined, steps: Steps, autograd: Flags) -> Ints:
+def _backward_ends(j: Joined, steps: Steps) -> Ints:
     """End of the last autograd node of each step, and of the whole trace as the last entry."""
     host = j.trace.host
-    rows = np.flatnonzero(autograd)
+    rows = np.flatnonzero(j.backward)
     ends = np.full(len(steps) + 1, np.iinfo(np.int64).max)
     step = steps.at(host.start[rows])
     for k in np.unique(step[step >= 0]).tolist():
