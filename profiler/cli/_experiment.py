@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, print_table
+from profiler.cli._signals import ENDING, handled
 from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
@@ -152,10 +152,5 @@ def _terminated_as_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
-    names = [signal.Signals(n) for n in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if n is not None]
-    before = {number: signal.signal(number, interrupt) for number in names}
-    try:
+    with handled(ENDING, interrupt):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

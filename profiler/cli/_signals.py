@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-_ENDING = [signal.Signals(n) for n in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if n is not None]
+ENDING = [signal.Signals(n) for n in (signal.SIGTERM, getattr(signal, "SIGHUP", None)) if n is not None]
 
 
 class _Ended(BaseException):
     """A signal that ends the process came."""
+
+
+@contextmanager
+def handled(numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """These signals call `handler`; not where this is no main thread, which alone they come to."""
+    before = {}
+    with suppress(ValueError):
+        before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 @contextmanager
@@ -25,17 +38,7 @@ def ended_in_order() -> Iterator[None]:
         if len(came) == 1:  # a second one must not break into the cleaning
             raise _Ended
 
-    try:
-        before = {n: signal.signal(n, end) for n in _ENDING if signal.getsignal(n) == signal.SIG_DFL}
-    except ValueError:  # not the main thread, which signals come to
+    with suppress(_Ended), handled([n for n in ENDING if signal.getsignal(n) == signal.SIG_DFL], end):
         yield
-        return
-    try:
-        yield
-    except _Ended:
-        pass
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if came:
         os.kill(os.getpid(), came[0])

@@ -15,7 +15,7 @@ from typing import Any
 from profiler.analysis.facts import gather
 from profiler.analysis.trace.windows import of_processes
 from profiler.cli._common import Progress, plain
-from profiler.cli._signals import ended_in_order
+from profiler.cli._signals import ended_in_order, handled
 from profiler.errors import RunError, TraceError, UsageError
 from profiler.importers import kineto
 from profiler.model import Attachment
@@ -170,14 +170,7 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         asked = True
 
-    try:
-        before = signal.signal(signal.SIGINT, ask)
-    except ValueError:  # not the main thread
-        yield lambda: False
-        return
-    try:
+    with handled([signal.SIGINT], ask):
         yield lambda: asked
-    finally:
-        signal.signal(signal.SIGINT, before)
     if asked:
         raise KeyboardInterrupt
