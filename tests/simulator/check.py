@@ -19,8 +19,8 @@ from profiler.analysis.trace.steady import steady
 from profiler.analysis.trace.steps import find
 from profiler.importers import kineto
 from profiler.rules.trace.diagnosis import diagnose
+from tests.reference import LABELLED
 
-LABELLED = Path(__file__).resolve().parents[2] / "../shared/reference/labelled"
 REAL = 1.05  # true speedup from which a prediction is scored
 
 

@@ -18,6 +18,7 @@ from tests.simulator.kinds import (
     transfer_bound,
 )
 from tests.simulator.loop import Named, Spec
+from tests.simulator.operators import GPUS
 
 
 def few_steps(r: Draw, s: Spec) -> tuple[str, Spec]:
@@ -173,7 +174,7 @@ def phases(r: Draw, s: Spec) -> tuple[str, Spec]:
 
 def copy_thread(r: Draw, s: Spec) -> tuple[str, Spec]:
     share = r.choice((0.1, 0.5, 1.5))
-    size = int(device_us(s) * share * {"V100": 11.5, "A100": 23.0, "H100": 48.0}[s.gpu] * 1000)
+    size = int(device_us(s) * share * GPUS[s.gpu].rate * 1000)
     return "a thread copies one batch ahead", replace(
         s, prefetcher=True, copy_thread=True, copies=(size, 512), reading=r.choice(("none", "end"))
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tests.simulator.actions import Loader
 from tests.simulator.loop import Named, Spec
+from tests.simulator.operators import GPUS
 
 Draw = random.Random
 Kind = Callable[[Draw, Spec], tuple[str, Spec]]
@@ -15,7 +16,7 @@ Kind = Callable[[Draw, Spec], tuple[str, Spec]]
 
 def base(r: Draw) -> Spec:
     """A healthy job of some size: compute takes most of the step, the host keeps ahead."""
-    gpu = r.choice(("V100", "A100", "H100"))
+    gpu = r.choice(tuple(GPUS))
     return Spec(
         gpu=gpu,
         family=r.choice(("transformer", "convolution", "recommender")),
@@ -70,7 +71,7 @@ def slow_loader(r: Draw, s: Spec, factor: float, spread: float) -> Spec:
 
 def transfer_bound(r: Draw, s: Spec) -> tuple[str, Spec]:
     memory = r.choice(("pinned", "pageable"))
-    rate = {"V100": 11.5, "A100": 23.0, "H100": 48.0}[s.gpu] * (1.0 if memory == "pinned" else 0.3)
+    rate = GPUS[s.gpu].rate * (1.0 if memory == "pinned" else 0.3)
     size = int(device_us(s) * r.uniform(0.3, 0.8) * rate * 1000)
     return f"{memory}, same stream", replace(
         s, memory=memory, copies=(size, 2048), reading=r.choice(("end", "none", "device_end"))
@@ -132,7 +133,7 @@ def overlapped(r: Draw, s: Spec) -> tuple[str, Spec]:
 
 def hidden(r: Draw, s: Spec) -> tuple[str, Spec]:
     if r.random() < 0.5:
-        size = int(device_us(s) * 0.4 * {"V100": 11.5, "A100": 23.0, "H100": 48.0}[s.gpu] * 1000)
+        size = int(device_us(s) * 0.4 * GPUS[s.gpu].rate * 1000)
         return "copies hidden by a prefetcher", replace(s, prefetcher=True, copies=(size, 512))
     workers = r.choice((2, 4))
     return "loader hidden by compute", replace(
