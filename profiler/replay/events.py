@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace.device.streams import by_stream, submitted_by
 from profiler.analysis.trace.joined import Joined
 from profiler.replay.run import Op
 from profiler.replay.segments import QUEUE, Calls, Segments
@@ -60,32 +61,14 @@ def median_latency(j: Joined) -> int:
     return round(float(np.median(latency[latency >= 0]))) if (latency >= 0).any() else 0
 
 
-def submitted_by(j: Joined) -> Codes:
-    """Host row of the call that each device row is taken to come from: its launch, where the trace has it.
-
-    Without one, that of what was before it on its stream: it was submitted between its
-    neighbours. NONE where nothing was.
-    """
-    device = j.trace.device
-    if not len(device) or (j.launch >= 0).all():
-        return j.launch
-    order = np.lexsort((device.start, device.stream, device.device))
-    lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
-    first = np.concatenate(([True], (lane[1:] != lane[:-1]).any(axis=1)))
-    source = np.maximum.accumulate(np.where((j.launch[order] >= 0) | first, np.arange(len(order)), 0))
-    result = np.full(len(device), NONE, np.int32)
-    result[order] = j.launch[order][source]
-    return result
-
-
 def gather(j: Joined, segments: Segments, calls: Calls, fetches: Ints) -> Events:
     """Events of the segments. `fetches`: rows of Trace.host that wait for loader workers."""
     latency = median_latency(j)
     origin = submitted_by(j)
+    early = backlog(j, origin)
     used = np.zeros(len(j.trace.host) + 1, np.bool_)  # the last entry answers for NONE
     used[calls.chain] = used[calls.beside] = True
     origin = np.where(used[origin] & (origin >= 0), origin, NONE)
-    early = backlog(j)
     origin[early] = EARLIER
     parts = [_segment(j, k, int(t0), int(t1), int(stop), calls, fetches, origin, latency)
              for k, (t0, t1, stop) in enumerate(zip(segments.start, segments.end, segments.stop))]
@@ -97,20 +80,17 @@ def gather(j: Joined, segments: Segments, calls: Calls, fetches: Ints) -> Events
     return Events(kind, start, end, host, device, segment, ahead, beside.astype(np.bool_), prior)
 
 
-def backlog(j: Joined) -> Flags:
-    """Device rows submitted before the trace began: no launch, and before all with one on their stream."""
-    device = j.trace.device
-    if not len(device) or (j.launch >= 0).all():
-        return np.zeros(len(device), np.bool_)
-    order = np.lexsort((device.start, device.stream, device.device))
-    lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
-    new = np.concatenate(([True], (lane[1:] != lane[:-1]).any(axis=1)))
-    number = np.cumsum(new) - 1
-    known = np.cumsum(j.launch[order] >= 0)
-    before: Ints = known - (known - (j.launch[order] >= 0))[new][number]
-    some = np.bincount(number, j.launch[order] >= 0) > 0
-    result = np.zeros(len(device), np.bool_)
-    result[order] = (before == 0) & some[number]
+def backlog(j: Joined, origin: Codes) -> Flags:
+    """Device rows submitted before the trace began: no launch, and before all with one on their stream.
+
+    `origin`: what `submitted_by` says.
+    """
+    result = origin < 0
+    if result.any():
+        order, first = by_stream(j)
+        number = np.cumsum(first) - 1
+        some = np.bincount(number, j.launch[order] >= 0) > 0
+        result[order] &= some[number]
     return result
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from profiler.analysis.trace.device.streams import submitted_by
 from profiler.analysis.trace.joined import Joined
 from profiler.analysis.trace.steps import Steps
 from profiler.trace.model import NONE, Flags, Ints
@@ -69,20 +70,13 @@ def _mean(values: Ints) -> int:
 def step_of_activities(j: Joined, steps: Steps) -> Ints:
     """Step that launched each device row: int64, NONE outside steps.
 
-    A row whose launch is not in the trace belongs to the step of the row before it on its stream.
+    A row whose launch is not in the trace belongs to the step of the row before it on its stream;
+    where no launch is, to the step that it begins in.
     """
-    device = j.trace.device
-    known = j.launch >= 0
-    step = np.full(len(device), NONE, np.int64)
-    step[known] = steps.at(j.trace.host.start[j.launch[known]])
-    if known.all() or not known.any():
-        return step if known.any() else steps.at(device.start)
-    order = np.lexsort((device.start, device.stream, device.device))
-    lane = np.stack((device.device[order].astype(np.int64), device.stream[order]), axis=1)
-    new = np.concatenate(([True], (lane[1:] != lane[:-1]).any(axis=1)))
-    nearest = np.maximum.accumulate(np.where(known[order] | new, np.arange(len(order)), 0))
-    step[order] = step[order][nearest]
-    return step
+    if not (j.launch >= 0).any():
+        return steps.at(j.trace.device.start)
+    call = submitted_by(j)
+    return np.where(call >= 0, steps.at(j.trace.host.start[call]), NONE)
 
 
 def last_activities(j: Joined, steps: Steps, device: int) -> Ints:

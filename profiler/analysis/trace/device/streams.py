@@ -8,10 +8,20 @@ import numpy as np
 
 from profiler.analysis.trace.joined import Joined, take
 from profiler.trace import names
-from profiler.trace.model import NONE, Flags, Ints
+from profiler.trace.model import NONE, Codes, Flags, Ints
 from profiler.trace.names import Call
 
 _WAIT = re.compile(r"wait event", re.I)
+
+
+def by_stream(j: Joined) -> tuple[Ints, Flags]:
+    """Rows of Trace.device in order of device, stream and start; and where a stream begins in it: bool[n]."""
+    device = j.trace.device
+    order = np.lexsort((device.start, device.stream, device.device))
+    own, stream = device.device[order], device.stream[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (own[1:] != own[:-1]) | (stream[1:] != stream[:-1])
+    return order, first
 
 
 def previous_in_stream(j: Joined) -> Ints:
@@ -21,12 +31,27 @@ def previous_in_stream(j: Joined) -> Ints:
     """
     device = j.trace.device
     result = np.full(len(device), NONE, np.int64)
-    order = np.lexsort((device.start, device.stream, device.device))
-    for rows in np.split(order, 1 + np.flatnonzero(
-            np.diff(device.stream[order]) | np.diff(device.device[order].astype(np.int64)))):
+    order, first = by_stream(j)
+    for rows in np.split(order, np.flatnonzero(first)[1:]):
         reach = np.maximum.accumulate(device.end[rows])
         leads = np.where(device.end[rows] == reach, np.arange(len(rows)), 0)
         result[rows[1:]] = rows[np.maximum.accumulate(leads)][:-1]
+    return result
+
+
+def submitted_by(j: Joined) -> Codes:
+    """Host row of the call that each device row is taken to come from: its launch, where the trace has it.
+
+    Without one, that of what was before it on its stream: it was submitted between its
+    neighbours. NONE where nothing was.
+    """
+    if (j.launch >= 0).all():
+        return j.launch
+    order, first = by_stream(j)
+    launch = j.launch[order]
+    nearest = np.maximum.accumulate(np.where((launch >= 0) | first, np.arange(len(order)), 0))
+    result = np.empty_like(launch)
+    result[order] = launch[nearest]
     return result
 
 
