@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from profiler.importers.kineto import structs
 from profiler.importers.kineto.repair import repair
@@ -22,6 +23,7 @@ _KINDS: tuple[type[msgspec.Struct], ...] = (
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(list[kind]) for kind in _KINDS}  # type: ignore[valid-type]
 _AMOUNTS = {"bytes", "allocated", "reserved", "elements_in", "elements_out"}
+_OLDER = {"external": ("old_external",), "dims": ("old_dims",)}  # spellings of older files
 MOST = 1 << 50  # bytes or elements: a thousand times a device's memory; sums of many stay within 64 bits
 _KEYS = {kind: {f.name: f'"{f.encode_name}"'.encode() for f in msgspec.structs.fields(kind)}
          for kind in _KINDS}
@@ -49,8 +51,7 @@ class Arguments:
 
     def numbers(self, *names: str, dtype: DTypeLike = np.int64) -> Part:
         """Columns of numbers, NONE in a row that has none; without those that no event has."""
-        part = {name: integers(list(map(attrgetter(name), self.items)), dtype)
-                for name in names if self.has(name)}
+        part = self._columns(names, lambda values: integers(values, dtype))
         for name in _AMOUNTS & part.keys():
             wild = (part[name] < NONE) | (part[name] > MOST)
             if wild.any():
@@ -60,15 +61,18 @@ class Arguments:
 
     def codes(self, values: Values, *names: str) -> Part:
         """The same of JSON texts, as their numbers."""
-        return {name: np.array([values[bytes(v)] for v in map(attrgetter(name), self.items)], np.int32)
-                for name in names if self.has(name)}
+        return self._columns(names, lambda texts: np.array([values[bytes(t)] for t in texts], np.int32))
 
-    def older(self, part: Part, name: str, older: str, values: Values | None = None) -> None:
-        """What older files call otherwise goes where `part` has none; JSON texts when `values` are given."""
-        column = part.get(name)
-        if (column is None or (column == NONE).any()) and self.has(older):
-            [other] = (self.numbers(older) if values is None else self.codes(values, older)).values()
-            part[name] = other if column is None else np.where(column == NONE, other, column)
+    def _columns(self, names: tuple[str, ...], column: Callable[[list[Any]], NDArray[Any]]) -> Part:
+        """Each argument as a column, from its older spelling in the rows where it has none."""
+        part: Part = {}
+        for name in names:
+            for spelling in (name, *_OLDER.get(name, ())):
+                before = part.get(name)
+                if (before is None or (before == NONE).any()) and self.has(spelling):
+                    found = column(list(map(attrgetter(spelling), self.items)))
+                    part[name] = found if before is None else np.where(before == NONE, found, before)
+        return part
 
     def given(self, name: str) -> list[int]:
         """Events that have this argument, for arguments kept as JSON text."""

@@ -124,15 +124,12 @@ class Columns:
         args = Arguments(events, structs.OperatorArgs, self.tally)
         part |= args.numbers("external", "sequence", "forward_thread")
         part |= args.codes(self._json, "dims", "types", "concrete") | args.codes(self._stacks, "stack")
-        args.older(part, "external", "old_external")
-        args.older(part, "dims", "old_dims", self._json)
         self._collectives(events, args, "host")
         self._host(events, part)
 
     def _calls(self, events: list[Slice[Any]], part: Part) -> None:
         args = Arguments(events, structs.CallArgs, self.tally)
         part |= args.numbers("correlation", "external")
-        args.older(part, "external", "old_external")
         self._host(events, part)
 
     def _host(self, events: list[Slice[Any]], part: Part) -> None:
@@ -143,7 +140,6 @@ class Columns:
         args = Arguments(events, structs.DeviceArgs, self.tally)
         part |= args.numbers("correlation", "external", "bytes") | _place(events, args)
         part |= args.numbers("registers", "shared", dtype=np.int32)
-        args.older(part, "external", "old_external")
         part |= {"name": self._named(events), "kind": np.where(
             part["kind"] < Kind.KERNEL, np.uint8(Kind.DEVICE_OTHER), part["kind"])}
         if args.has("grid"):
