@@ -158,13 +158,12 @@ def _goes_on(plan: Plan, pairs: list[Pair]) -> bool:
 def _pair(plan: Plan, folder: Path, number: int, listener: Listener, begin: float) -> Pair:
     order = "ba" if number % 2 else "ab"
     arms: dict[str, Arm] = {}
-    each = plan.expected_s("a") + plan.expected_s("b")
     for k, arm in enumerate(order):
         text = f"pair {number + 1} of at most {plan.pairs}, {'without' if arm == 'a' else 'with'} the remedy"
-        done = number * each + (plan.expected_s(order[0]) if k else 0.0)
+        done = plan.budget_s(number) + (plan.expected_s(order[0]) if k else 0.0)
 
         def tick(seconds: float, done: float = done, text: str = text, arm: str = arm) -> None:
-            listener.tick(done + min(seconds, plan.expected_s(arm)), plan.pairs * each, text)
+            listener.tick(done + min(seconds, plan.expected_s(arm)), plan.budget_s(plan.pairs), text)
 
         arms[arm] = _record(plan, arm, folder / f"{number + 1}{arm}.stepscope", tick)
     return Pair(order, arms["a"], arms["b"])

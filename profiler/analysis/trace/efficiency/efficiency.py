@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,15 +44,17 @@ def mfu(owners: Owners, counted: Counted, steps: Steps, step_ns: int, device: in
     empty = Mfu(None, "", None, None, step_ns if step_ns > 0 else None, known.name, "", None,
                 known.peak.source if known.peak else "", {})
     if not steps.per_step or step_ns <= 0:
-        return _without(empty, "the trace has no steps")
+        return replace(empty, reason="the trace has no steps")
     step = steps.at(owners.trace.host.start[counted.row])
     inside = (step >= 0) & steps.counted[np.maximum(step, 0)] & (counted.device == device)
     sums: dict[str, float] = defaultdict(float)
+    number = int(steps.counted.sum())
     for k in np.flatnonzero(inside).tolist():
-        sums[counted.dtype[k]] += int(counted.model[k]) / int(steps.counted.sum())
+        sums[counted.dtype[k]] += int(counted.model[k]) / number
     total = sum(sums.values())
     if total <= 0:
-        return _without(empty, "the trace has no shapes of operators that launched kernels (record_shapes)")
+        return replace(empty, reason="the trace has no shapes of operators that launched kernels "
+                                     "(record_shapes)")
     dtype = max(sums, key=lambda name: sums[name])
     limit = known.peak.tflops.get(dtype) if known.peak else None
     if known.peak is None:
@@ -64,10 +66,6 @@ def mfu(owners: Owners, counted: Counted, steps: Steps, step_ns: int, device: in
     achieved = total / step_ns / 1e3
     return Mfu(achieved / limit if limit else None, reason, total, achieved, step_ns, known.name, dtype,
                limit, empty.source, dict(sums), notes=_notes(owners, counted, sums, dtype))
-
-
-def _without(empty: Mfu, reason: str) -> Mfu:
-    return Mfu(None, reason, None, None, empty.step_ns, empty.device, "", None, empty.source, {})
 
 
 def _notes(owners: Owners, counted: Counted, sums: dict[str, float], dtype: str) -> tuple[str, ...]:

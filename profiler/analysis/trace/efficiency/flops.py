@@ -116,8 +116,8 @@ def _matmul(call: Call, a: int = 0, b: int = 1) -> Work | None:
     return call.work(MATMUL, a, 2 * math.prod(out) * left[-1], [*shapes, out])
 
 
-def _convolution(call: Call, stride: int, padding: int, dilation: int, *, transposed: int | bool = False,
-                 output_padding: int | None = None) -> Work | None:
+def _convolution(call: Call, stride: int, padding: int, dilation: int, *,
+                 transposed: int | bool = False) -> Work | None:
     """The result's shape is worked out, or known from elsewhere (`Call.out`)."""
     shapes = call.shapes(0, 1, least=3)
     if not shapes or len(shapes[0]) != len(shapes[1]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -126,7 +126,7 @@ class Known:
 
     peak: Peak | None
     reason: str = ""
-    name: str = field(default="")
+    name: str = ""
 
 
 def peak(properties: Mapping[str, Any] | None) -> Known:
