@@ -146,8 +146,9 @@ def report(results: list[Outcome], worst: int = 10) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--labelled", action="store_true")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("folder", nargs="?", type=Path)
+    where.add_argument("--labelled", action="store_true")
     parser.add_argument("--only", default="", help="files whose name holds this text")
     args = parser.parse_args()
     report(list(outcomes(LABELLED if args.labelled else args.folder, args.only)))
