@@ -12,7 +12,6 @@ import numpy as np
 
 from profiler.errors import TargetError, UsageError
 from profiler.experiments.arm import Arm, read_arm
-from profiler.experiments.child import Child
 from profiler.experiments.loss import Parity, compare
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import (
@@ -170,16 +169,9 @@ def _pair(plan: Plan, folder: Path, number: int, listener: Listener, begin: floa
 
 
 def _record(plan: Plan, arm: str, output: Path, tick: Callable[[float], None]) -> Arm:
-    if output.exists():  # never take an old one for what is measured now
-        raise UsageError(f"{output} exists already", "Name another folder with --keep")
-    limit = max(60.0, 10 * plan.expected_s(arm))
-    child = Child(plan.recording(arm, output, limit), plan.cwd, plan.environment, output.with_suffix(".log"))
-    try:
-        child.wait(limit, tick)
-    finally:
-        child.end()
-    if not output.exists():
-        raise TargetError(f"a recording of the experiment failed: {child.complaint() or 'no run file'}")
+    plan.program.record(
+        output, limit_s=max(60.0, 10 * plan.expected_s(arm)), steps=plan.steps,
+        name=f"verify {arm.upper()}", intervene=plan.intervene(arm), tick=tick)
     measured = read_arm(output, plan.of_epochs)
     if arm == "b":
         check_applied(plan, measured.loader)

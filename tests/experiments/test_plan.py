@@ -76,7 +76,8 @@ def test_a_run_that_is_being_recorded(tmp_path: Path) -> None:
 
 def test_a_command_is_bounded_and_only_b_is_changed(tmp_path: Path) -> None:
     plan = planned(tmp_path, steps=25)
-    a, b = (plan.recording(arm, tmp_path / "x", 60.0) for arm in "ab")
+    a, b = (plan.program.argv(tmp_path / "x", limit_s=60.0, steps=plan.steps, intervene=plan.intervene(arm))
+            for arm in "ab")
     assert "--steps=25" in a and "--steps=25" in b
     assert not any(word.startswith("--intervene") for word in a)
     assert any(word.startswith('--intervene={"num_workers"') for word in b)
@@ -88,7 +89,7 @@ def test_a_workload_ends_by_itself(tmp_path: Path) -> None:
     workload = {"name": "input_starved", "settings": {"steps": 300, "batch_size": 8, "workers": 0}}
     meta = {"workload": workload, "command": [sys.executable, "-P", "x", "workload-run", "--data=/a b"]}
     plan = planned(tmp_path, meta=meta, steps=40)
-    argv = plan.recording("a", tmp_path / "x", 60.0)
+    argv = plan.program.argv(tmp_path / "x", limit_s=60.0, steps=plan.steps)
     assert "steps=40" in argv and "batch_size=8" in argv
     assert "--workload=input_starved" in argv and "--data=/a b" in argv
     assert not any(word.startswith("--steps") for word in argv)
@@ -98,7 +99,7 @@ def test_a_workload_ends_by_itself(tmp_path: Path) -> None:
 def test_environment_of_the_program_not_of_its_start(tmp_path: Path) -> None:
     plan = planned(tmp_path, meta={"environment": {
         "OMP_NUM_THREADS": "1", "SLURM_JOB_ID": "7", "RANK": "0", "MASTER_ADDR": "x", "PYTHONPATH": "src"}})
-    assert plan.environment == {"OMP_NUM_THREADS": "1", "PYTHONPATH": "src"}
+    assert plan.program.environment == {"OMP_NUM_THREADS": "1", "PYTHONPATH": "src"}
 
 
 def test_short_and_long_runs(tmp_path: Path) -> None:

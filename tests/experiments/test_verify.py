@@ -10,6 +10,7 @@ from profiler.errors import TargetError, UsageError
 from profiler.experiments import verify as module
 from profiler.experiments.arm import Arm, read_arm
 from profiler.experiments.plan import Plan
+from profiler.experiments.program import Program
 from profiler.experiments.verify import Listener, check_applied, verify
 from profiler.model import STAGES
 from profiler.rules.base import Finding, Prediction, Remedy
@@ -25,7 +26,7 @@ def plan(pairs: int = 5, setting: str = "num_workers") -> Plan:
     remedy = Remedy(setting, 0, 4)
     finding = Finding("input_bound", "Data wait", "error", remedy=remedy,
                       prediction=Prediction("no_input_wait", 2.0, 1.8, 2.2))
-    return Plan(finding, remedy, 60, pairs, Path(), None, {}, None, ("x",), {}, 10.0, 0.05, 2.0)
+    return Plan(finding, remedy, Program(Path(), command=("x",), rate_hz=10.0), 60, pairs, 0.05, 2.0)
 
 
 class Recorder:
