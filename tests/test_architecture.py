@@ -35,7 +35,7 @@ LAYERS: dict[str, set[str]] = {
             "doctor", "replay", "trace"},
     "doctor": {"sources", "run"},
     "report": {"rules", "analysis", "run"},
-    "experiments": {"record", "rules", "analysis", "run"},
+    "experiments": {"record", "rules", "analysis", "run", "catalog"},
     "record": {"sources", "run", "catalog"},
     "sources": {"run"},
     "rules": {"replay", "analysis", "trace", "run"},

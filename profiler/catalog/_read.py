@@ -54,6 +54,7 @@ class FaultInfo:
     workloads: tuple[str, ...]
     control: Mapping[str, Any]  # settings of the healthy run beside it
     faulty: Mapping[str, Any]  # settings beside the dial
+    trace: bool  # its rule needs a trace window
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ def fault(name: str) -> FaultInfo:
         name=name, title=module.TITLE, summary=summary, doc=doc, verdict=module.VERDICT,
         on_cpu=getattr(module, "ON_CPU", module.VERDICT), rule=module.RULE,
         stage=module.STAGE, remedy=module.REMEDY, factor=module.FACTOR, needs=module.NEEDS,
-        workloads=tuple(module.WORKLOADS), control=dict(module.CONTROL), faulty=dict(module.FAULTY))
+        workloads=tuple(module.WORKLOADS), control=dict(module.CONTROL), faulty=dict(module.FAULTY),
+        trace=bool(getattr(module, "TRACE", False)))
 
 
 def faults() -> list[FaultInfo]:

@@ -41,8 +41,11 @@ class Program:
         return replace(self, settings={**self.settings, **values})
 
     def argv(self, output: Path, *, limit_s: float, steps: int | None = None, name: str = "",
-             intervene: Mapping[str, Any] | None = None) -> list[str]:
-        """Of one recording that ends after `steps`, and after `limit_s` at the latest."""
+             intervene: Mapping[str, Any] | None = None, trace_steps: int | None = None) -> list[str]:
+        """Of one recording that ends after `steps`, and after `limit_s` at the latest.
+
+        `trace_steps`: in a window of so many steps the framework's profiler runs.
+        """
         settings = dict(self.settings)
         ends_itself = self.workload is not None and "steps" in settings
         if ends_itself and steps is not None:
@@ -50,10 +53,10 @@ class Program:
         return record_command(
             output=output, workload=self.workload, settings=settings, command=self.command, data=self.data,
             duration_s=round(limit_s, 1), steps=None if ends_itself else steps, rate_hz=self.rate_hz,
-            name=name, control=True, lifeline=True, intervene=intervene)
+            name=name, control=True, lifeline=True, intervene=intervene, trace_steps=trace_steps)
 
     def record(self, output: Path, *, limit_s: float, steps: int | None = None, name: str = "",
-               intervene: Mapping[str, Any] | None = None,
+               intervene: Mapping[str, Any] | None = None, trace_steps: int | None = None,
                tick: Callable[[float], None] = lambda seconds: None) -> Path:
         """Record it once into `output`; `tick(seconds)` is called meanwhile. It ends when we end.
 
@@ -62,7 +65,8 @@ class Program:
         """
         if output.exists():
             raise UsageError(f"{output} exists already", "Name another folder with --keep")
-        argv = self.argv(output, limit_s=limit_s, steps=steps, name=name, intervene=intervene)
+        argv = self.argv(output, limit_s=limit_s, steps=steps, name=name, intervene=intervene,
+                         trace_steps=trace_steps)
         child = Child(argv, self.cwd, self.environment, output.with_suffix(".log"))
         try:
             child.wait(limit_s, tick)

@@ -17,6 +17,7 @@ fault's module has:
     WORKLOADS   where it can act; FACTOR, CONTROL and FAULTY are for the first one
     CONTROL     settings of the healthy run beside it, over those of size=smallest
     FAULTY      settings beside the dial, over those of the control
+    TRACE       True where its rule needs a trace window in the recording; else left out
 
 and any of these hooks, called only while its dial is above 0:
 

@@ -26,6 +26,7 @@ NEEDS = "cpu"
 WORKLOADS = EVERY
 CONTROL = {"threads": 1}
 FAULTY: dict[str, Any] = {}
+TRACE = True
 OPERATIONS = 5000
 
 
