@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Who started a process, and which of several it is: not for one that is started alone.
 _OF_THE_START = re.compile(r"(SLURM_|(LOCAL_|GROUP_)?RANK$|(LOCAL_)?WORLD_SIZE$|MASTER_"
                            r"|VIRTUAL_ENV$|CONDA_)")
+_PLACEHOLDER = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,22 @@ class Program:
     def changed(self, values: Mapping[str, Any]) -> Program:
         """The same with other settings of the workload."""
         return replace(self, settings={**self.settings, **values})
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """Names that the command holds as {name}, each once, in their order. {{name}} is a plain {name}."""
+        found = [match[2] for word in self.command for match in _PLACEHOLDER.finditer(word) if match[2]]
+        return tuple(dict.fromkeys(found))
+
+    def filled(self, values: Mapping[str, Any]) -> Program:
+        """The same with values for placeholders of its command. Those without a value stay.
+
+        Where a value is put in, {{name}} becomes {name}; other braces are left as they are.
+        """
+        def put(match: re.Match[str]) -> str:
+            return match[1] or (str(values[match[2]]) if match[2] in values else match[0])
+
+        return replace(self, command=tuple(_PLACEHOLDER.sub(put, word) for word in self.command))
 
     def argv(self, output: Path, *, limit_s: float, steps: int | None = None, name: str = "",
              intervene: Mapping[str, Any] | None = None, trace_steps: int | None = None) -> list[str]:
