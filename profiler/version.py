@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from profiler.paths import HOME
 
 
@@ -18,3 +20,15 @@ def version() -> str:
         return metadata.version("stepscope")
     except (ImportError, OSError, KeyError, ValueError):
         return "unknown"
+
+
+@cache
+def code_digest(*folders: str) -> str:
+    """A digest of our version and of all code in these folders, named from the one that holds `profiler`."""
+    import hashlib  # most commands need none, and it loads a library
+
+    digest = hashlib.sha256(version().encode())
+    for folder in folders:
+        for file in sorted((HOME / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

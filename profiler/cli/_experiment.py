@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, print_table
-from profiler.cli._signals import ENDING, handled
+from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import FEWEST
@@ -35,7 +35,7 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     _tell(budget(plan))
     if plan.program.workload is None:  # a run may come from somebody else: what it starts is said first
         _tell(one_line(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}"))
-    with _folder(keep) as folder, _terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
+    with _folder(keep) as folder, terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:
             bar.update(done / total if total > 0 else 0.0, text)
@@ -144,13 +144,3 @@ def _folder(keep: Path | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP keep what was measured, as Ctrl-C does."""
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    with handled(ENDING, interrupt):
-        yield

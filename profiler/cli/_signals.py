@@ -42,3 +42,13 @@ def ended_in_order() -> Iterator[None]:
         yield
     if came:
         os.kill(os.getpid(), came[0])
+
+
+@contextmanager
+def terminated_as_interrupt() -> Iterator[None]:
+    """SIGTERM and SIGHUP keep what was measured, as Ctrl-C does."""
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with handled(ENDING, interrupt):
+        yield

@@ -14,6 +14,7 @@ from profiler.cli import main
 from profiler.rules.trace import stored
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
+from profiler.version import code_digest
 from tests.rules.trace.loops import later, loop, step_ms
 from tests.traces import EPOCH_US
 
@@ -74,13 +75,17 @@ def test_what_made_a_result_is_a_digest_of_the_code(tmp_path, monkeypatch):
             file = tmp_path / "profiler" / name / "x.py"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-        return stored.engine.__wrapped__()
+        code_digest.cache_clear()
+        return stored.engine()
 
-    assert stored.engine() == stored.engine.__wrapped__() and len(stored.engine()) == 16
-    monkeypatch.setattr(stored, "HOME", tmp_path)
-    first = digest(replay="a = 1", cli="b = 1")
-    assert digest(cli="b = 2") == first != digest(replay="a = 2")
-    assert digest(replay="a = 1") == first != stored.engine()
+    own = stored.engine()
+    assert stored.engine() == own and len(own) == 16
+    with monkeypatch.context() as patch:
+        patch.setattr("profiler.version.HOME", tmp_path)
+        first = digest(replay="a = 1", cli="b = 1")
+        assert digest(cli="b = 2") == first != digest(replay="a = 2")
+        assert digest(replay="a = 1") == first != own
+    assert digest() == own
 
 
 def test_a_run_made_without_predictions_gets_them_when_they_are_asked_for(trace, out, capsys):

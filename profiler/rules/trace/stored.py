@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from profiler.paths import HOME
 from profiler.rules.base import Finding, order
 from profiler.rules.decision import Decision
-from profiler.version import version
+from profiler.version import code_digest
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
@@ -25,7 +22,6 @@ _ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "g
           "roofline", "traces")
 
 
-@cache
 def engine() -> str:
     """What made a result: a digest of the code behind its figures.
 
@@ -33,11 +29,7 @@ def engine() -> str:
     figures have come to mean something else, and a number that must be raised by hand is
     forgotten; that a changed comment costs one more analysis is the price.
     """
-    digest = hashlib.sha256(version().encode())
-    for folder in _CODE:
-        for file in sorted((HOME / "profiler" / folder).rglob("*.py")):
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    return code_digest(*(f"profiler/{folder}" for folder in _CODE))
 
 
 def result(told: Mapping[str, Any], attachments: list[int]) -> dict[str, Any]:
