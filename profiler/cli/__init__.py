@@ -2,7 +2,8 @@
 
 A command is a module here that does not start with `_`, with `configure(parser)`
 and `run(args) -> int`. Only the chosen one is imported: start-up stays short, and
-a server without Qt or torch runs what it can.
+a server without Qt or torch runs what it can. Where it has `TAKES_COMMAND = True`,
+what follows -- is no argument of it, but `args.command`: a list, empty without one.
 """
 
 from __future__ import annotations
@@ -126,10 +127,16 @@ def _run_command(name: str, path: Path, argv: list[str]) -> int:
         prog=f"stepscope {name}", description=module.__doc__, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     module.configure(parser)
+    command: list[str] | None = None
+    if getattr(module, "TAKES_COMMAND", False):
+        end = argv.index("--") if "--" in argv else len(argv)
+        argv, command = argv[:end], argv[end + 1:]
     try:
         args = parser.parse_args(argv)
     except SystemExit as stop:  # argparse has printed its line
         return stop.code if isinstance(stop.code, int) else 2
+    if command is not None:
+        args.command = command
     return int(module.run(args) or 0)
 
 
