@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from profiler.analysis.costs import energy_per_sample
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
 from profiler.report import facts, trace
@@ -110,7 +111,8 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
     if run.devices:
         rows += [("GPU utilization", format_share(live.get("gpu.util")), "not measured in the steady steps"),
                  ("GPU power", format_power(live.get("gpu.power")), "not measured in the steady steps"),
-                 ("Energy", format_energy(_energy(run, diagnosis)), "no energy counter, or no samples known"),
+                 ("Energy", format_energy(energy_per_sample(run, diagnosis.facts)),
+                  "no energy counter, or no samples known"),
                  ("Peak reserved by torch", format_gib(_peak(run)), "no CUDA allocator in use")]
     else:
         rows.append(("GPU", "", str((run.meta.get("gpu") or {}).get("reason") or "none was watched")))
@@ -130,20 +132,6 @@ def _peak(run: Run) -> float | None:
     """The most that torch's allocator held, in bytes; the sum is not taken over devices."""
     found = [run.series(track.id, points=500) for track in run.find("torch.mem_reserved")]
     return max((float(series.high.max()) for series in found if len(series.high)), default=None)
-
-
-def _energy(run: Run, diagnosis: Diagnosis) -> float | None:
-    """J per sample over the steady steps' time, from the energy counter of the device in use."""
-    found, samples = diagnosis.facts, None
-    steps = found.steps.select(found.steady.mask)
-    if found.device is None or len(steps) < 2:
-        return None
-    samples = float(steps.extras["samples"].sum())
-    for track in run.find("gpu.energy", device=found.device.id):
-        _, values = run.values(track.id, int(steps.t0_ns[0]), int(steps.t1_ns[-1]))
-        if len(values) > 1 and samples > 0:
-            return float(values[-1] - values[0]) / samples
-    return None
 
 
 def _charts(run: Run) -> list[dict[str, str]]:
