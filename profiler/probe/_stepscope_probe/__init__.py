@@ -44,3 +44,9 @@ def start():
     _probe = probe.Probe(directory, lazy=process.kind() != process.EAGER)
     _probe.start()
     return True
+
+
+def event(kind, text, data):
+    """Keep a line in the run, with its figures as a dict of plain values. Nothing outside a recording."""
+    if _probe is not None:
+        _probe.event(kind, "info", text, data)
