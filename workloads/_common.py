@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -17,6 +18,13 @@ class WorkloadError(Exception):
         super().__init__(f"{message}. {hint}" if hint else message)
         self.message = message
         self.hint = hint
+
+
+def keep(kind: str, text: str, data: Mapping[str, Any]) -> None:
+    """Print what a run found out, a line, and keep it in the run file where one is recorded."""
+    print(text, flush=True)
+    if (probe := sys.modules.get("_stepscope_probe")) is not None:
+        probe.event(kind, text, dict(data))
 
 
 class Progress:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 ENOUGH = 10  # fewer latencies have no percentiles, only a range
@@ -63,7 +64,7 @@ class Requests:
 
     def _reader(self, index: int) -> Callable[[], Any]:
         if self.pool is None:
-            return lambda: self.dataset[index]
+            return partial(self.dataset.__getitem__, index)
         future: Future[Any] = self.pool.submit(self.dataset.__getitem__, index)
         return future.result
 
@@ -81,11 +82,18 @@ class Requests:
             yield batch
 
 
+def figures(latencies: Sequence[float]) -> dict[str, float | int | None]:
+    """What is told of latencies in seconds, in ms: percentiles are None where there are too few."""
+    ms = [1000 * latency for latency in latencies]
+    at = statistics.quantiles(ms, n=100, method="inclusive") if len(ms) >= ENOUGH else [None] * 99
+    return {"requests": len(ms), "min_ms": min(ms), "p50_ms": at[49], "p95_ms": at[94], "p99_ms": at[98],
+            "max_ms": max(ms)}
+
+
 def told(latencies: Sequence[float]) -> str:
     """One line on latencies in seconds: p50, p95 and p99, or the range of a few."""
-    ms = [1000 * latency for latency in latencies]
-    if len(ms) < ENOUGH:
-        return f"latency {min(ms):.1f} to {max(ms):.1f} ms over {len(ms)} requests"
-    at = statistics.quantiles(ms, n=100, method="inclusive")
-    return (f"latency p50 {at[49]:.1f} ms, p95 {at[94]:.1f} ms, p99 {at[98]:.1f} ms, "
-            f"largest {max(ms):.1f} ms over {len(ms)} requests")
+    ms = figures(latencies)
+    if ms["p50_ms"] is None:
+        return f"latency {ms['min_ms']:.1f} to {ms['max_ms']:.1f} ms over {ms['requests']} requests"
+    return (f"latency p50 {ms['p50_ms']:.1f} ms, p95 {ms['p95_ms']:.1f} ms, p99 {ms['p99_ms']:.1f} ms, "
+            f"largest {ms['max_ms']:.1f} ms over {ms['requests']} requests")

@@ -8,9 +8,10 @@ answered: the run ends with the latency, p50, p95 and p99, from when a request
 came to its answer. Files are made once, or they are the user's own (--data).
 
 A step is one batch. Offline on a GPU decoding is the bottleneck (input_bound)
-until there are enough workers; on a CPU it is compute_bound. Online, a server
-that keeps up waits for requests, and no remedy in it raises their rate; one
-that does not keep up refuses some, and says how many.
+until there are enough workers; on a CPU it is compute_bound. Online, requests
+come through a loader too: a server that keeps up waits for them (input_bound),
+and no remedy in it raises their rate; one that does not keep up refuses some,
+and says how many.
 """
 
 from __future__ import annotations
@@ -22,14 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from workloads import _settings
-from workloads._common import Progress
+from workloads._common import Progress, keep
 from workloads._device import autocast, start
 from workloads._faults import Faults
-from workloads._faults import faults as faults_in
 from workloads._images import check_network, network, opened
 from workloads._loader import Batches, make_loader
 from workloads._pictures import SUFFIXES, made_pictures
-from workloads._serving import Request, Requests, told
+from workloads._serving import Request, Requests, figures, told
 from workloads._settings import CommonSettings, check_common, setting, with_faults
 from workloads._store import check_folder, files_below
 from workloads._training import State, forward_of
@@ -110,7 +110,8 @@ def check(settings: Settings) -> dict[str, str]:
     varied = getattr(settings, "variable_shapes", 0) > 0
     problems = check_common(settings) | check_network(settings.model, settings.image_size, varied)
     if settings.mode == "online":
-        problems |= {name: why for name, why in _without_loader().items() if getattr(settings, name)}
+        if getattr(settings, "few_workers", 0):
+            problems["few_workers"] = OFFLINE
         if settings.prefetch_to_device:
             problems["prefetch_to_device"] = "online a batch would have to wait for the next one"
         if settings.cuda_graphs and not settings.static_shapes:
@@ -122,13 +123,8 @@ def not_applicable(settings: Settings) -> dict[str, str]:
     """Settings without a meaning beside the others: name -> reason."""
     off = _settings.not_applicable(settings)
     if settings.mode == "online":
-        return off | _without_loader() | dict.fromkeys(("prefetch_factor", "persistent_workers"), OFFLINE)
+        return off | dict.fromkeys(("prefetch_factor", "persistent_workers", "few_workers"), OFFLINE)
     return off | dict.fromkeys(("rate", "max_wait_ms"), "needs mode=online")
-
-
-def _without_loader() -> dict[str, str]:
-    """Faults of a DataLoader, of which there is none online: name -> reason."""
-    return {fault.NAME: OFFLINE for fault in faults_in("image_inference") if hasattr(fault, "loader")}
 
 
 def check_data(path: Path) -> None:
@@ -183,28 +179,52 @@ def online(state: State, dataset: Any, faults: Faults) -> None:
     progress = Progress(settings.steps, 0, UNIT, tells="latency_ms")
     room = WAITING * settings.batch_size
     with Requests(dataset, settings.rate, settings.seed, settings.workers, room) as requests:
-        for images, batch in Batches(stacked(requests, settings), settings, state.device, faults):
-            with autocast(settings, state.device):
-                forward(images).argmax(1).cpu()  # the answers go out
-            now = time.monotonic()
-            took = [now - request.at for request in batch]
-            latencies += took
-            faults.after_step(state, progress.step)
-            if progress.update(1000 * sum(took) / len(took), len(took)):
-                break
-    print(told(latencies), flush=True)
+        try:
+            arrived = arriving(requests, settings, faults)
+            for images, *batch in Batches(arrived, settings, state.device, faults):
+                with autocast(settings, state.device):
+                    forward(images).argmax(1).cpu()  # the answers go out
+                now = time.monotonic()
+                took = [now - request.at for request in batch]
+                latencies += took
+                faults.after_step(state, progress.step)
+                if progress.update(1000 * sum(took) / len(took), len(took)):
+                    break
+        finally:  # also of a run that is stopped
+            if latencies:
+                keep("latency", told(latencies), figures(latencies))
     refused = f", {requests.refused} refused: they come faster than they are answered"
     print(f"{len(latencies) / progress.step:.1f} requests in a batch{refused if requests.refused else ''}",
           flush=True)
 
 
-def stacked(requests: Requests, settings: Any) -> Iterator[tuple[Any, list[Request]]]:
-    """Batches of the images that requests are about, and the requests."""
+class Inputs:
+    """What a loader reads for a request: (the image, the request)."""
+
+    def __getitem__(self, request: Request) -> tuple[Any, Request]:
+        return request.read()[0], request
+
+
+def joined(answers: list[tuple[Any, Request]]) -> tuple[Any, ...]:
+    """A batch: the images [n, 3, size, size], then each request."""
     import torch
 
-    for batch in requests.batches(settings.batch_size, settings.max_wait_ms / 1000):
-        images = torch.stack([request.read()[0] for request in batch])
+    images, requests = zip(*answers, strict=True)
+    return torch.stack(images), *requests
+
+
+def arriving(requests: Requests, settings: Any, faults: Faults) -> Iterator[tuple[Any, ...]]:
+    """Batches of requests as they come, through a DataLoader: waiting and decoding are its data wait.
+
+    With static_shapes the images are filled up to a whole batch.
+    """
+    import torch
+    from torch.utils.data import DataLoader
+
+    batches = requests.batches(settings.batch_size, settings.max_wait_ms / 1000)
+    options = {"batch_sampler": batches, "collate_fn": joined, "pin_memory": settings.pin_memory}
+    for images, *batch in DataLoader(Inputs(), **faults.loader(options)):
         if settings.static_shapes:
             empty = images.new_zeros(settings.batch_size - len(batch), *images.shape[1:])
             images = torch.cat([images, empty])
-        yield images.pin_memory() if settings.pin_memory and torch.cuda.is_available() else images, batch
+        yield images, *batch

@@ -49,6 +49,7 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
                      "The recording ended early: the figures are of what was kept")
     if steady.kind == "evaluation" and summary is not None and not facts.lacks:
         found.append("No step trains: the figures are of inference")
+    found += [event.text[:1].upper() + event.text[1:] for event in run.events() if event.kind == "latency"]
     if summary is not None:
         spread = summary.spread
         if summary.steady < 10:

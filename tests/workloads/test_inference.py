@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import queue
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from profiler.catalog import check, get, not_applicable
 from profiler.cli import main
-from workloads._serving import Request, Requests, told
+from workloads._common import Progress
+from workloads._serving import Request, Requests, figures, told
 
 torch = pytest.importorskip("torch")
 
@@ -27,11 +31,10 @@ def _one_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("STEPSCOPE_CACHE", str(tmp_path_factory.getbasetemp() / "workloads"))
 
 
-def run(capsys: pytest.CaptureFixture[str], *pairs: str, data: Path | None = None) -> str:
-    """What a tiny run prints, after it ended well."""
+def run(capsys: pytest.CaptureFixture[str], *pairs: str, ends: int = 0) -> str:
+    """What a tiny run prints, after it ended well, or with another status."""
     settings = (word for pair in (*SMALL, *pairs) for word in ("--set", pair))
-    argv = ["workload-run", "image_inference", *settings]
-    assert main([*argv, f"--data={data}"] if data else argv) == 0, capsys.readouterr().err
+    assert main(["workload-run", "image_inference", *settings]) == ends, capsys.readouterr().err
     return capsys.readouterr().out
 
 
@@ -75,6 +78,32 @@ def test_few_latencies_have_no_percentiles() -> None:
     assert told([0.002, 0.001]) == "latency 1.0 to 2.0 ms over 2 requests"
     assert told([i / 1000 for i in range(101)]) == (
         "latency p50 50.0 ms, p95 95.0 ms, p99 99.0 ms, largest 100.0 ms over 101 requests")
+
+
+def test_figures_are_those_of_the_line() -> None:
+    few = figures([0.002, 0.001])
+    assert (few["requests"], few["min_ms"], few["max_ms"], few["p50_ms"]) == (2, 1.0, 2.0, None)
+    assert figures([i / 1000 for i in range(101)]) == {
+        "requests": 101, "min_ms": 0, "p50_ms": 50, "p95_ms": pytest.approx(95), "p99_ms": pytest.approx(99),
+        "max_ms": 100}
+
+
+def test_a_run_that_is_stopped_keeps_its_latencies(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is found out goes to the probe, where there is one, also when the loop is interrupted."""
+    kept: list[tuple[str, str, dict[str, Any]]] = []
+    probe = SimpleNamespace(event=lambda *told: kept.append(told))
+    monkeypatch.setitem(sys.modules, "_stepscope_probe", probe)
+
+    def interrupt(self: Progress, loss: Any, samples: int | None = None) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "update", interrupt)
+    out = run(capsys, "mode=online", "rate=5000", "max_wait_ms=1000", ends=130)
+    [(kind, text, said)] = kept
+    assert kind == "latency" and said["requests"] == 4 and 0 < said["min_ms"] <= said["max_ms"]
+    assert f"{text}\n" in out and text.endswith("over 4 requests")
 
 
 def requests(**options: int) -> Requests:
@@ -132,6 +161,7 @@ def test_settings_of_the_other_mode_mean_nothing() -> None:
     assert not_applicable(info, online).keys().isdisjoint({"rate", "max_wait_ms"})
     assert "persistent_workers" in not_applicable(info, {**online, "workers": 2})
     assert not_applicable(info, online)["few_workers"] == "needs mode=offline"
+    assert "pageable_copies" not in not_applicable(info, {**online, "pin_memory": True})
     assert check(info, {**online, "workers": 2, "few_workers": 1.0}) == {"few_workers": "needs mode=offline"}
     assert "next one" in check(info, {**online, "prefetch_to_device": True, "pin_memory": True})[
         "prefetch_to_device"]
