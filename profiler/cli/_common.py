@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from profiler.errors import one_line
+from profiler.units import format_time
 
 
 def plain(value: Any) -> Any:
@@ -65,6 +66,11 @@ def fitted(text: str, width: int) -> str:
         return text
     tail = width // 2
     return f"{text[:width - tail - 1]}\u2026{text[-tail:]}"
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, in whole seconds and at least one: 8 s, 12 min 30 s."""
+    return format_time(max(1, round(seconds)) * 1e9).replace(".0", "")
 
 
 class Progress:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from profiler.cli._common import Progress, print_table
+from profiler.cli._common import Progress, duration, print_table
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
@@ -25,7 +25,6 @@ from profiler.units import (
     format_number,
     format_rate,
     format_ratio,
-    format_time,
     ms_decimals,
 )
 
@@ -57,10 +56,10 @@ def budget(plan: Plan) -> str:
     """How long it may take: "Testing num_workers 0 -> 4: about 30 to 50 s, 3 to 5 pairs of 6 s and 4 s"."""
     a, b = plan.expected_s("a"), plan.expected_s("b")
     least, most = plan.budget_s(FEWEST), plan.budget_s(plan.pairs)
-    longest = f" to {_duration(most)}" if plan.pairs > FEWEST else ""
+    longest = f" to {duration(most)}" if plan.pairs > FEWEST else ""
     pairs = f"{FEWEST} to {plan.pairs}" if plan.pairs > FEWEST else f"{FEWEST}"
-    return (f"Testing {remedy(plan.remedy.to_json())}: about {_duration(least)}{longest}, {pairs} pairs "
-            f"of {_duration(a)} and {_duration(b)}, {plan.steps} steps each")
+    return (f"Testing {remedy(plan.remedy.to_json())}: about {duration(least)}{longest}, {pairs} pairs "
+            f"of {duration(a)} and {duration(b)}, {plan.steps} steps each")
 
 
 def pair_line(pair: Pair, number: int) -> str:
@@ -119,10 +118,6 @@ def _loss(loss: Mapping[str, Any]) -> str:
     if loss["state"] == "not repeatable":
         return f"Loss not compared: it differs between runs with the same settings{at}"
     return f"Loss {loss['state']}{at}: {values}"
-
-
-def _duration(seconds: float) -> str:
-    return format_time(max(1, round(seconds)) * 1e9).replace(".0", "")
 
 
 def _tell(text: str) -> None:
