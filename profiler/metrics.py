@@ -11,7 +11,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Metric:
     name: str
-    unit: str  # share, B, B/s, W, J, degC, MHz, ns, cores, count, mask
+    unit: str  # share, B, B/s, W, J, degC, MHz, ns, cores, count, mask, /s
     title: str
 
 
@@ -44,6 +44,7 @@ _ALL = (
     Metric("target.cpu", "cores", "CPU of the target"),
     Metric("target.mem_rss", "B", "memory of the target"),
     Metric("target.processes", "count", "processes of the target"),
+    Metric("target.waiting", "count", "threads of the target without a core"),
     Metric("target.workers", "count", "loader workers"),
     Metric("target.workers_cpu", "cores", "CPU of loader workers"),
     # The probe, per process; one sample per step, stamped at the end of the step.
@@ -72,9 +73,23 @@ _ALL = (
     Metric("step.lag_forward", "ns", "device lag at the start of forward"),
     Metric("step.lag_backward", "ns", "device lag at the start of backward"),
     Metric("step.lag_optimizer", "ns", "device lag at the start of the optimizer"),
+    # Of the loop's thread as the system counts, means since the reading before.
+    Metric("loop.system", "share", "loop in the kernel"),
+    Metric("loop.waiting", "share", "loop waits for a core"),
+    Metric("loop.faults", "/s", "page faults of the loop"),
+    Metric("loop.switches", "/s", "loop put off its core"),
     Metric("torch.mem_allocated", "B", "allocated by torch"),
     Metric("torch.mem_reserved", "B", "reserved by torch"),
     Metric("torch.mem_peak", "B", "peak allocated by torch"),
+    Metric("torch.mem_split", "B", "reserved in pieces that fit no other request"),
+    # Sums since the start of the process; of batches a sample at each shape that was not there before.
+    Metric("torch.alloc_retries", "count", "allocator out of memory and asking again"),
+    Metric("torch.ooms", "count", "out-of-memory errors of torch"),
+    Metric("torch.copies", "count", "copies to the device"),
+    Metric("torch.copied", "B", "copied to the device"),
+    Metric("torch.graphs", "count", "graphs compiled"),
+    Metric("torch.compile_time", "ns", "time in compilation"),
+    Metric("batch.shapes", "count", "shapes of training batches"),
     # The recorder on itself.
     Metric("recorder.lateness", "ns", "lateness of ticks"),
     Metric("recorder.cpu", "share", "CPU of the recorder"),

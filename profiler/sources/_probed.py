@@ -15,7 +15,9 @@ STEP_FIELDS = ("data", "h2d", "forward", "backward", "optimizer", "data_cpu", "t
                "optimizer_calls", "syncs", "sync", "flags")  # fmt: skip
 STAGE_FIELDS = STEP_FIELDS[:5]
 DEVICE_FIELDS = ("h2d", "forward", "backward", "optimizer")
-MEMORY_FIELDS = ("allocated", "reserved", "peak")
+MEMORY_FIELDS = ("mem_allocated", "mem_reserved", "mem_peak", "alloc_retries", "ooms", "mem_split")
+# Of the loop's thread, and what a count is divided by: shares of the time, and how many a second.
+THREAD_FIELDS = {"system": 1, "waiting": 1, "faults": 1e-9, "switches": 1e-9}
 SEVERITIES = ("info", "warning", "error")
 REMEMBERED_STEPS = 4096  # device times come some steps later than their step
 MAX_EVENTS = 2000
@@ -60,10 +62,13 @@ class ProbedProcess:
         self._events = 0
         self._training_steps = 0
         self._all_steps = 0
+        self._torch_threads = 0
+        self._thread_read: tuple[int, list[int | None]] | None = None
         self._handlers: dict[str, Callable[[list[Any]], None]] = {
             "hello": self._hello, "torch": self._torch, "step": self._step, "device": self._device,
             "memory": self._memory, "loader": self._loader, "site": self._site, "event": self._event,
-            "dropped": self._dropped, "bye": self._bye,
+            "dropped": self._dropped, "bye": self._bye, "numerics": self._said, "shapes": self._said,
+            "shape": self._shape, "compiled": self._compiled, "copies": self._copies, "thread": self._thread,
         }  # fmt: skip
 
     @property
@@ -149,11 +154,46 @@ class ProbedProcess:
 
     def _memory(self, record: list[Any]) -> None:
         t_ns, index = self._times.of(record[1]), count(record[2])
-        values = [optional_count(record[3 + i]) for i in range(len(MEMORY_FIELDS))]
-        for name, value in zip(MEMORY_FIELDS, values, strict=True):
-            self._sample(f"torch.mem_{name}", t_ns, value, index)
+        if len(record) < 6:
+            raise BadRecord
+        values = [optional_count(value) for value in record[3:]]
+        for name, value in zip(MEMORY_FIELDS, values, strict=False):
+            self._sample(f"torch.{name}", t_ns, value, index)
 
-    def _sample(self, metric: str, t_ns: int, value: int | None, torch_index: int | None = None) -> None:
+    def _thread(self, record: list[Any]) -> None:
+        """Counts since the thread's start become rates over the time since the last reading."""
+        t_ns, counts = self._times.of(record[1]), [optional_count(value) for value in record[2:6]]
+        threads = count(record[6])
+        if len(counts) < len(THREAD_FIELDS):
+            raise BadRecord
+        before, self._thread_read = self._thread_read, (t_ns, counts)
+        if before is None or threads != self._torch_threads:
+            self._torch_threads = threads
+            self._update({"torch_threads": threads})
+        if before is None or t_ns <= before[0]:
+            return
+        for (name, unit), earlier, now in zip(THREAD_FIELDS.items(), before[1], counts, strict=True):
+            if earlier is not None and now is not None and now >= earlier:  # else another thread's
+                self._sample(f"loop.{name}", t_ns, (now - earlier) / (t_ns - before[0]) / unit)
+
+    def _said(self, record: list[Any]) -> None:
+        self._update({record[0]: plain(mapping(record[1]))})
+
+    def _shape(self, record: list[Any]) -> None:
+        self._sample("batch.shapes", self._times.of(record[1]), count(record[2]))
+
+    def _compiled(self, record: list[Any]) -> None:
+        t_ns, graphs, spent = self._times.of(record[1]), count(record[2]), count(record[3])
+        self._sample("torch.graphs", t_ns, graphs)
+        self._sample("torch.compile_time", t_ns, spent)
+
+    def _copies(self, record: list[Any]) -> None:
+        t_ns, copies, size = self._times.of(record[1]), count(record[2]), count(record[3])
+        self._sample("torch.copies", t_ns, copies)
+        self._sample("torch.copied", t_ns, size)
+        self._update({"copies": plain(mapping(record[4]))})
+
+    def _sample(self, metric: str, t_ns: int, value: float | None, torch_index: int | None = None) -> None:
         if value is None:
             return
         track = self._tracks.get((metric, torch_index))

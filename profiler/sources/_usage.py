@@ -71,6 +71,30 @@ else:
     usage, start_of = _usage_psutil, _start_psutil
 
 
+def waited(pid: int, most: int) -> dict[int, int] | None:
+    """ns in which each thread of a process could run and had no core, by its id.
+
+    Empty where the process is gone or the system does not count it; None where there are more than
+    `most` threads.
+    """
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    except OSError:
+        return {}
+    if len(threads) > most:
+        return None
+    read = {int(thread): _waited(f"/proc/{pid}/task/{thread}/schedstat") for thread in threads}
+    return {thread: ns for thread, ns in read.items() if ns is not None}
+
+
+def _waited(path: str) -> int | None:
+    try:
+        with open(path, "rb", 0) as file:  # noqa: PTH123
+            return int(file.read(100).split()[1])
+    except (OSError, ValueError, IndexError):  # the thread has ended, or the kernel does not count
+        return None
+
+
 def is_spawned_worker(process: psutil.Process, parent: psutil.Process | None) -> bool:
     """Whether this looks like a child that Python's multiprocessing made, other than its helpers.
 

@@ -9,16 +9,18 @@ import psutil
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._usage import Usage, is_spawned_worker, usage
+from profiler.sources._usage import Usage, is_spawned_worker, usage, waited
 from profiler.sources.tree import TargetTree
 
 Part = Callable[[Sink | None, Clock], None]  # without a sink: take the reading, give no value
+
+MOST_THREADS = 256  # of the target, of which waiting is read: some 10 us each
 
 WORKER_NAME = "pt_data_worker"  # the name that newer versions of torch give their loader workers
 
 
 class HostSource:
-    """CPU, memory and processes at every tick, disks and network at every second one.
+    """CPU, memory and processes at every tick; disks, network, waiting threads at every second one.
 
     A part that the system does not tell of is absent, with one event; the others go on.
     """
@@ -34,13 +36,15 @@ class HostSource:
         self._counters: dict[str, tuple[int, float]] = {}
         self._used: dict[tuple[int, float], float] = {}
         self._used_at: int | None = None
+        self._waited: tuple[int, dict[int, int]] | None = None
         self._named_workers = False
         self._guesses: dict[tuple[int, float], bool] = {}
         self._absent: set[str] = set()
         self._parts: tuple[tuple[int, dict[str, Part]], ...] = (  # every so many ticks
             (1, {"CPU": self._read_cpu, "CPU cores": self._read_cores, "memory": self._read_memory,
                  "target": self._read_target}),
-            (2, {"disk": self._read_disk, "network": self._read_network}),
+            (2, {"disk": self._read_disk, "network": self._read_network,
+                 "waiting threads": self._read_waiting}),
         )
 
     def open(self, sink: Sink, clock: Clock) -> None:
@@ -131,6 +135,22 @@ class HostSource:
                 sink.sample(sink.track(metric, process=self._target.process), t_ns, value)
         self._used, self._used_at = used, t_ns
         self._guesses = {key: guess for key, guess in self._guesses.items() if key in used}
+
+    def _read_waiting(self, sink: Sink | None, clock: Clock) -> None:
+        """How many threads of the target could run and had no core, mean since the last look."""
+        processes = self._target.processes()
+        t_ns, now = clock.now_ns(), dict[int, int]()
+        for process in processes:
+            read = waited(process.pid, MOST_THREADS - len(now))
+            if read is None:
+                self._waited = None
+                return
+            now |= read
+        before, self._waited = self._waited, (t_ns, now)
+        if sink and before and now and t_ns > before[0]:
+            waiting = sum(max(0, ns - before[1].get(thread, ns)) for thread, ns in now.items())
+            sink.sample(sink.track("target.waiting", process=self._target.process), t_ns,
+                        waiting / (t_ns - before[0]))
 
     def _spent(self, used: dict[tuple[int, float], float], which: Iterable[tuple[int, float]]) -> float:
         """CPU seconds since the last look; all that a process has used when it is new."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 
+import pytest
+
 from profiler.metrics import METRICS
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from tests.sources.spooling import OFFSET, Spool
@@ -186,3 +188,21 @@ def test_trace_is_stored_compressed_and_its_file_deleted(spool: Spool) -> None:
     assert first.properties["steps"] == [30, 38] and first.properties["valid"] is True
     assert first.properties["t1_ns"] == spool.t + 5 + OFFSET
     assert [p.name for p in spool.directory.iterdir()] == ["70.0.spool"]
+
+
+def test_counts_of_the_loops_thread_become_rates(spool: Spool) -> None:
+    t, second = spool.t, 1_000_000_000
+    first = ["thread", t, 10**9, 0, 100, 5, 2]
+    spool.write(first, ["thread", t + second // 2, 10**9 + second // 8, second // 4, 600, 15, 2])
+    sink = spool.read()
+    ended = spool.clock.from_monotonic(t + second // 2)
+    told = {"loop.system": 0.25, "loop.waiting": 0.5, "loop.faults": 1000.0, "loop.switches": 20.0}
+    for metric, value in told.items():
+        assert sink.values(metric) == [(ended, pytest.approx(value))], metric
+    assert sink.processes[0].properties["torch_threads"] == 2
+    # Another thread, whose counts begin anew; and a kernel that does not count waiting.
+    spool.write(["thread", t + second, 0, None, 0, 0, 1],
+                ["thread", t + second + 10**8, 10**7, None, 0, 0, 1])
+    sink = spool.read()
+    assert [v for _, v in sink.values("loop.system")] == [0.25, pytest.approx(0.1)]
+    assert len(sink.values("loop.waiting")) == 1 and sink.processes[0].properties["torch_threads"] == 1

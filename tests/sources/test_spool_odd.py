@@ -142,7 +142,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
     max_leaves=20,
 )
-CODES = ("hello", "torch", "step", "device", "memory", "loader", "site", "event", "trace", "dropped", "bye")
+CODES = ("hello", "torch", "step", "device", "memory", "loader", "site", "event", "trace", "dropped", "bye",
+         "thread")
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
