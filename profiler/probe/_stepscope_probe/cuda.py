@@ -22,7 +22,11 @@ def _named(uuid):
 
 
 def memory_records(now):
-    """One record per device on which this process has memory reserved: allocated, reserved, peak in bytes."""
+    """One record per device on which this process has memory reserved.
+
+    Bytes: allocated, reserved, peak; how often the allocator gave everything back and asked again, how
+    often memory ran out; bytes of reserved pieces that nothing but their own kind of request can use.
+    """
     records = []
     for i in range(torch.cuda.device_count()):
         stats = torch.cuda.memory.memory_stats_as_nested_dict(i)
@@ -30,6 +34,8 @@ def memory_records(now):
             continue
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
         if reserved["current"]:
-            records.append('["memory",%d,%d,%d,%d,%d]\n' % (now, i, allocated["current"], reserved["current"],
-                                                            allocated["peak"]))
+            split = stats.get("inactive_split_bytes", {}).get("all", {}).get("current", 0)
+            records.append('["memory",%d,%d,%d,%d,%d,%d,%d,%d]\n' % (
+                now, i, allocated["current"], reserved["current"], allocated["peak"],
+                stats.get("num_alloc_retries", 0), stats.get("num_ooms", 0), split))
     return records

@@ -114,6 +114,7 @@ class ForwardHook(Hook):
         self.loop.tape.stop()
         depth = self.loop.forward_enter(module.training or torch.is_grad_enabled())
         if depth is not None:
+            self.probe.numerics.called()
             self._candidates[id(module)] = weakref.ref(module)
             self.site()
         return depth
@@ -154,6 +155,7 @@ class ForwardHook(Hook):
         self._candidates = {}
         self._owned = set()
         self._wrap_roots()
+        self.probe.numerics.models(known + (owners or modules))
 
     # Roots
 

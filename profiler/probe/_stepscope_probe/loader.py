@@ -55,6 +55,8 @@ class LoaderHook(Hook):
     def exit(self, depth, loader, batch, raised, stopped):
         loop, tape = self.loop, self.loop.tape
         try:
+            if not raised and loader.train:
+                self.probe.shapes.see(batch)
             if depth == NOTED and not raised and tape.fetched(samples(batch)):
                 return
             depth = tape.depth(depth)

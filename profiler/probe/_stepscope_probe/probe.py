@@ -10,18 +10,23 @@ import torch
 
 from . import cuda
 from .backward import BackwardHook
+from .compiled import Compiled
 from .compiling import CompileHook
+from .copies import Copies
 from .device import DeviceHook
 from .forward import ForwardHook
 from .graphs import GraphHook
 from .intervene import InterveneHook
 from .loader import LoaderHook
 from .loop import Loop
+from .numerics import Numerics
 from .optimizer import OptimizerHook
 from .phases import EVALUATION
+from .shapes import Shapes
 from .sites import user_site
 from .spool import Spool
 from .tensors import TensorHook
+from .thread import LoopThread
 from .uncompiled import leave_alone
 from .window import TraceWindow
 
@@ -45,7 +50,10 @@ class Probe:
         self._slow_at = self._flush_at = 0
         self._told_tape = False
         self._waiting = []  # lines, and steps as lists
+        self.numerics, self.shapes, self.copies = Numerics(), Shapes(), Copies()
+        self.slow = [self.numerics, self.shapes, self.copies, Compiled()]  # asked now and then
         self.loop = Loop(self.step)
+        self.slow.append(LoopThread(self.loop))
         self.loop.tape.after = self.played
         self.forward = ForwardHook(self)
         self.tensors = TensorHook(self)
@@ -165,8 +173,18 @@ class Probe:
     def _slow(self, now):
         self.look_for_cuda()
         if self.cuda:
-            for record in cuda.memory_records(now):
-                self.write(record)
+            self._waiting += cuda.memory_records(now)
+        self._read(now)
+        self.flush()
+
+    def _read(self, now):
+        for part in list(self.slow):
+            try:
+                self._waiting += part.records(now)
+            except Exception as error:
+                self.slow.remove(part)
+                self.event("hook_off", "warning", "The %s are not read: %s: %s"
+                           % (part.name, type(error).__name__, error), {"hook": part.name})
 
     def compile_begins(self):
         self.compiles = True
@@ -203,6 +221,8 @@ class Probe:
             self.window.finish()
             self.loop.finish()
             if not self.lazy:
+                self.numerics.at = self.shapes.at = 0
+                self._read(time.monotonic_ns())
                 self.write('["bye",%s]\n' % json.dumps({"steps": self.steps}))
             self.flush()
             self.disable()

@@ -89,6 +89,8 @@ class TensorHook(Hook):
             return original(tensor, *args, **kwargs)
         depth = None
         try:
+            source = args[0] if tensor.is_cuda else tensor  # copy_ is the destination's
+            self.probe.copies.see(source, args, kwargs)
             depth = loop.push(H2D, loop.clock())
             self.site()
         except Exception as error:
