@@ -121,12 +121,12 @@ def check_common(settings: CommonSettings) -> dict[str, str]:
     problems = {}
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", settings.device):
         problems["device"] = f"{settings.device!r} is none of auto, cpu, cuda, cuda:N"
-    if settings.device == "cpu":
-        problems |= needs_gpu(settings)
     if settings.prefetch_to_device and not settings.pin_memory:
         problems["prefetch_to_device"] = "needs pin_memory: from pageable memory a copy waits for the device"
     if settings.cuda_graphs:
         problems |= _beside_graphs(settings)
+    if settings.device == "cpu":
+        problems |= needs_gpu(settings)  # nothing else helps
     defaults = {f.name: f.default for f in dataclasses.fields(settings)}
     changed = {name for name, default in defaults.items() if getattr(settings, name) != default}
     return {name: why for name, why in not_applicable(settings).items() if name in changed} | problems

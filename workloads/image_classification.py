@@ -1,4 +1,4 @@
-"""ResNet, ViT or MobileNet on JPEG files, decoded and augmented.
+"""ResNet, ViT or MobileNet on JPEG files.
 
 Training as it is done on ImageNet: each file is read, decoded, cropped and
 flipped at random (with colour jitter and RandAugment when asked for), batched by

@@ -1,4 +1,4 @@
-"""torchvision network that answers, in batches from files or to requests as they come.
+"""Answers to images, offline or online.
 
 Inference without training, with weights as they begin: the answers mean
 nothing, the work is the same. Offline, JPEG files go through the network batch
@@ -54,7 +54,7 @@ class Settings(CommonSettings):
     """Settings of the inference: the common ones, the network, and how requests come."""
 
     mode: str = setting(
-        "offline", "Mode", "offline: all files in batches; online: requests come one by one and are batched",
+        "offline", "Mode", "offline all files in batches, online requests that come one by one",
         group="Model and data", choices=("offline", "online"), order=-1)
     model: str = setting(
         "resnet50", "Model", "the torchvision network", group="Model and data",

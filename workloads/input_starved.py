@@ -1,4 +1,4 @@
-"""The loader is the bottleneck on any machine.
+"""Slow storage starves any machine.
 
 The tour: a small convolutional network on JPEG files that come from slow
 storage. Each file arrives a few milliseconds after it is asked for, as from a

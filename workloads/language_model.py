@@ -1,4 +1,4 @@
-"""GPT-style decoder on byte tokens, memory-mapped.
+"""GPT-style decoder on bytes of text.
 
 Pre-training in small: a decoder with scaled-dot-product attention predicts the
 next byte of a text, by AdamW, with gradient accumulation and activation

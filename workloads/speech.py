@@ -1,4 +1,4 @@
-"""Conformer with CTC on WAV files, spectrograms in the loader or on the device.
+"""Conformer with CTC on WAV files.
 
 Speech recognition in small: a Conformer (attention and convolution) hears
 log-mel spectrograms and learns the letters that are said, by connectionist

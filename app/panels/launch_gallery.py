@@ -91,15 +91,15 @@ class _Delegate(QStyledItemDelegate):
         painter.drawPixmap(
             area.x() + 16, area.y() + 14, icons.pixmap(name, "acc" if chosen else "t2", 20, dpr)
         )
-        right = area.right() - 16
+        width = max(0, area.right() - 16 - area.x() - 48)
+        beside = width  # of the title, whose line has the tag
         if entry.tag:
-            right = self._tag(painter, area, right, entry.tag)
-        width = max(0, right - area.x() - 48)
+            beside = max(0, self._tag(painter, area, area.right() - 16, entry.tag) - area.x() - 48)
         painter.setFont(theme.font(13, 500))
         painter.setPen(theme.colour("t1"))
         elide, middle = Qt.TextElideMode.ElideRight, Qt.AlignmentFlag.AlignVCenter
-        title = painter.fontMetrics().elidedText(entry.info.title, elide, width)
-        painter.drawText(QRect(area.x() + 48, area.y() + 6, width, 20), middle, title)
+        title = painter.fontMetrics().elidedText(entry.info.title, elide, beside)
+        painter.drawText(QRect(area.x() + 48, area.y() + 6, beside, 20), middle, title)
         painter.setFont(theme.font(12))
         painter.setPen(theme.colour("t2" if chosen else "t3"))
         summary = painter.fontMetrics().elidedText(entry.info.summary, elide, width)
@@ -108,7 +108,7 @@ class _Delegate(QStyledItemDelegate):
     def _tag(self, painter: QPainter, area: QRect, right: int, text: str) -> int:
         painter.setFont(theme.font(11))
         wide = painter.fontMetrics().horizontalAdvance(text) + 12
-        box = QRect(right - wide, area.y() + 15, wide, 18)
+        box = QRect(right - wide, area.y() + 6, wide, 18)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("hover"))

@@ -14,7 +14,7 @@ from app.widgets.basic import ElidedLabel, Hairline, Surface, label, row, strip
 from app.widgets.button import Button, Segments
 
 NARROW = 1280  # of the window; below it the right pane becomes a tab
-LEFT, CENTRE, RIGHT = 432, 620, 448
+LEFT, CENTRE, RIGHT = 432, 700, 448
 LEAST_LEFT, LEAST_CENTRE, LEAST_RIGHT = 300, 560, 280
 
 
@@ -114,9 +114,9 @@ class LaunchPanes(Surface):
         """The widths of a first start."""
         self._touched = False
         total = self.width()
-        left = LEFT if total >= LEFT + CENTRE + RIGHT else LEAST_LEFT
+        left = max(LEAST_LEFT, min(LEFT, total - CENTRE - RIGHT))
         right = max(LEAST_RIGHT, min(RIGHT, total - left - CENTRE))
-        self.splitter.setSizes([left, max(CENTRE, total - left - right), right])
+        self.splitter.setSizes([left, max(LEAST_CENTRE, total - left - right), right])
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

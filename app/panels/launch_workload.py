@@ -254,7 +254,8 @@ class WorkloadPage(Page):
         if wrong or on:
             heading.show_note(wrong or on, "err" if wrong else "warn")
         else:
-            heading.show_note(f"{len(names)} to order, each with a known verdict; none is on")
+            usual = "each with a known verdict: 0 is off, 1 the usual strength"
+            heading.show_note(f"{len(names)} to order, {usual}")
 
     def _data_errors(self) -> dict[str, str]:
         data = self.form.values().get(DATA)

@@ -282,9 +282,9 @@ Field = NumberField | TextField | BoolField | ListField | SegmentField
 
 
 def choice_field(choices: Sequence[Any], value: Any) -> Field:
-    """Segments for a few short choices, else a list."""
+    """Segments for a few short choices, all of one width, else a list."""
     entries = [(choice, SHORT.get(str(choice), str(choice))) for choice in choices]
-    if len(entries) <= MAX_SEGMENTS and sum(len(text) for _, text in entries) <= 22:
+    if len(entries) <= MAX_SEGMENTS and len(entries) * max(len(text) for _, text in entries) <= 22:
         return SegmentField(entries, value)
     return ListField(entries, value)
 

@@ -62,6 +62,7 @@ def test_compiling_is_a_mode_and_still_yes_or_no(monkeypatch: pytest.MonkeyPatch
     (["prefetch_to_device=true"], "needs pin_memory"),
     (["device=cpu", "cuda_graphs=true"], "needs a GPU"),
     (["device=cpu", "pin_memory=true", "prefetch_to_device=true"], "needs a GPU"),
+    (["device=cpu", "prefetch_to_device=true"], "needs a GPU"),  # pinned memory would not help
     (["cuda_graphs=true", "compile=reduce-overhead"], "makes CUDA graphs itself"),
     (["cuda_graphs=true", "activation_checkpointing=true"], "cannot be recorded"),
     (["cuda_graphs=true", "accumulate=2"], "writes each batch's gradients over"),
