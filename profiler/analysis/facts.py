@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profiler.analysis.estimate import Estimate, estimate
+from profiler.analysis.rates import mean_inside
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, load_steps
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperature", "gpu.pcie_rx",
-        "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers")
+        "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers",
+        "target.waiting")
+OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 # Reasons that make single steps differ. A power cap is how a busy GPU lives.
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
 
@@ -40,13 +43,16 @@ class Facts:
     summary: StepSummary | None
     estimate: Estimate | None
     lacks: str
-    cores: int  # usable by the target
+    cores: int  # usable by the target: of its affinity, and of its share where a container has one
     machine_cores: int
     live: Mapping[str, float]
     throttles: tuple[Throttle, ...]
     throttled_ns: int
     loop_ns: tuple[int, int] | None  # from the first training step's start to the last one's end
     loader: Mapping[str, Any] = field(default_factory=dict)
+    machine: Mapping[str, Any] = field(default_factory=dict)  # what the recorder says of it
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] | None = None  # of our own workload; None for a script
     sites: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -68,6 +74,12 @@ class Facts:
         if "host.cpu" not in self.live or "target.cpu" not in self.live:
             return None
         return min(1.0, max(0.0, self.live["host.cpu"] - self.live["target.cpu"] / self.machine_cores))
+
+    @property
+    def torch_threads(self) -> int | None:
+        """Threads that one operator of torch uses in the loop's process; None where they are not told."""
+        value = self.process.properties.get("torch_threads") if self.process else None
+        return value if isinstance(value, int) and value > 0 else None
 
     @property
     def workers(self) -> int | None:
@@ -93,15 +105,20 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     state = steady(steps, spans, since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
     lacks = _lacks(run, process, every, steps, state)
-    live = _live(run, device, _extent(steps.select(state.mask)))
+    live = {**_live(run, device, _extent(steps.select(state.mask))),
+            **_of_loop(run, process, steps, state, summary)}
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
         estimate=estimate(summary, on_device, live.get("gpu.util")) if summary else None,
-        lacks=lacks, cores=_cores(run, "cores_usable"), machine_cores=_cores(run, "cores"), live=live,
+        lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
+        live=live,
         throttles=tuple(slow),
         throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
         if begun else 0,
-        loop_ns=begun, loader=mapping(properties.get("loader")), sites=mapping(properties.get("sites")),
+        loop_ns=begun, loader=mapping(properties.get("loader")),
+        machine=mapping(run.meta.get("machine")), environment=mapping(run.meta.get("environment")),
+        settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
+        sites=mapping(properties.get("sites")),
     )
 
 
@@ -164,6 +181,18 @@ def _live(run: Run, device: Device | None, extent: tuple[int, int] | None) -> di
     return {metric: mean for metric, mean in means.items() if mean is not None}
 
 
+def _of_loop(run: Run, process: int | None, steps: Steps, state: Steady,
+             summary: StepSummary | None) -> dict[str, float]:
+    """Means over the steady steps without rare stalls: their time, and what the loop's thread did then."""
+    if summary is None or process is None:
+        return {}
+    usual = steps.select(state.mask).select(~summary.stalls)
+    spans = np.stack((usual.t0_ns, usual.t1_ns), axis=1)
+    means = {m: mean_inside(*run.values(track.id), spans) for m in OF_LOOP
+             for track in run.find(m, process=process)}
+    return {metric: mean for metric, mean in means.items() if mean is not None}
+
+
 def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] | None) -> float | None:
     if metric.startswith("gpu.") and device is None:
         return None
@@ -178,3 +207,9 @@ def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] 
 def _cores(run: Run, kind: str) -> int:
     value = mapping(run.meta.get("machine")).get(kind)
     return value if isinstance(value, int) and value > 0 else 1
+
+
+def _quota(run: Run) -> int:
+    """Whole cores of a container's share; no limit where there is none."""
+    value = mapping(run.meta.get("machine")).get("cores_quota")
+    return max(1, int(value)) if isinstance(value, int | float) and value > 0 else 1 << 20

@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """hostname, system, cpu, cores, cores_usable, memory_bytes."""
+    """hostname, system, cpu, cores, memory_bytes; how many cores the affinity and a container's share allow
+    (None without one); whether memory comes in huge pages: always, madvise, never, None where unknown."""
     try:
         usable = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -44,8 +46,42 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "cores": os.cpu_count() or 1,
         "cores_usable": usable,
+        "cores_quota": cores_quota(),
+        "huge_pages": _huge_pages(),
         "memory_bytes": psutil.virtual_memory().total,
     }
+
+
+def cores_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """How many cores' time a container may use, the least of the groups around it; None without a limit."""
+    found = []
+    for folder in _groups(root):
+        with suppress(OSError, ValueError, ZeroDivisionError):
+            quota, period = (folder / "cpu.max").read_text().split()[:2]
+            found.append(int(quota) / int(period))  # ValueError: "max"
+        with suppress(OSError, ValueError, ZeroDivisionError):  # the older kind of groups
+            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+            found.append(int(quota) / int(period))
+    return min((cores for cores in found if cores > 0), default=None)  # -1: no limit
+
+
+def _groups(root: Path) -> list[Path]:
+    """Folders of this process's control groups, as seen here; a container sees its own as the root."""
+    folders = [root, root / "cpu"]
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds in ("", "cpu", "cpu,cpuacct"):
+                own = (root / "cpu" if kinds else root) / path.lstrip("/")
+                folders += [own, *(parent for parent in own.parents if parent.is_relative_to(root))]
+    return folders
+
+
+def _huge_pages() -> str | None:
+    with suppress(OSError):
+        told = re.search(r"\[(\w+)\]", Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text())
+        return told.group(1) if told else None
+    return None
 
 
 def _cpu_name() -> str:

@@ -148,7 +148,7 @@ _META: Mapping[str, Check] = {
         data=_text, work=_work)(value),
     "git": _object(commit=_text, branch=_text),
     "machine": _object(hostname=_text, system=_text, cpu=_text, cores=_number, cores_usable=_number,
-                       memory_bytes=_number),
+                       cores_quota=_number, huge_pages=_text, memory_bytes=_number),
     "exit": _object(code=_int, signal=_text, reason=_text),
     "gpu": _object(state=_text, cause=_text, reason=_text, hint=_text, driver=_text, cuda_driver=_text,
                    nvml=_text),

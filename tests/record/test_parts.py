@@ -144,3 +144,15 @@ def test_the_private_folder_goes_whatever_became_of_it(tmp_path: Path) -> None:
         remove_spool(spool)
         assert not spool.exists() and not spool.is_symlink()
     assert (outside / "kept").exists()
+
+
+@pytest.mark.parametrize(("files", "cores"), [
+    ({}, None), ({"cpu.max": "max 100000"}, None), ({"cpu.max": "250000 100000"}, 2.5),
+    ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+    ({"cpu/cpu.cfs_quota_us": "150000", "cpu/cpu.cfs_period_us": "100000"}, 1.5),
+    ({"cpu.max": "x"}, None), ({"cpu.max": ""}, None)])
+def test_share_of_a_container(files: dict[str, str], cores: float | None, tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text + "\n")
+    assert metadata.cores_quota(tmp_path) == cores
