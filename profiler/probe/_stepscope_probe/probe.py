@@ -16,11 +16,12 @@ from .copies import Copies
 from .device import DeviceHook
 from .forward import ForwardHook
 from .graphs import GraphHook
-from .intervene import InterveneHook
+from .intervene import interventions
 from .loader import LoaderHook
 from .loop import Loop
 from .numerics import Numerics
 from .optimizer import OptimizerHook
+from .pauses import PauseHook
 from .phases import EVALUATION
 from .shapes import Shapes
 from .sites import user_site
@@ -59,11 +60,14 @@ class Probe:
         self.tensors = TensorHook(self)
         self.device = DeviceHook(self)
         self.window = TraceWindow(self, _setting("STEPSCOPE_TRACE"))
-        self.hooks = [LoaderHook(self), self.forward, BackwardHook(self), OptimizerHook(self), self.window,
-                      CompileHook(self)]
-        wanted = _setting("STEPSCOPE_INTERVENE")
-        if wanted:
-            self.hooks.append(InterveneHook(self, wanted))
+        self.pauses = PauseHook(self)
+        self.slow.append(self.pauses)
+        self.loader = LoaderHook(self)
+        self.hooks = [self.loader, self.forward, BackwardHook(self), OptimizerHook(self), self.window,
+                      CompileHook(self), self.pauses]
+        self.interventions = interventions(self, _setting("STEPSCOPE_INTERVENE"))
+        inner = [hook for hook in self.interventions if hook.innermost]
+        self.hooks = inner + self.hooks + [hook for hook in self.interventions if not hook.innermost]
 
     def start(self):
         if not self.lazy:
@@ -146,6 +150,7 @@ class Probe:
             return
         waiting, self._waiting = self._waiting, []
         if not self.muted:
+            self.pauses.finished(waiting)
             lines = [item if type(item) is str else _STEP % tuple(item) for item in waiting]
             self.spool.write("".join(lines))
 
@@ -222,7 +227,11 @@ class Probe:
             self.loop.finish()
             if not self.lazy:
                 self.numerics.at = self.shapes.at = 0
+                self.pauses.end()
                 self._read(time.monotonic_ns())
+                if self.steps:
+                    for hook in self.interventions:
+                        hook.finish()
                 self.write('["bye",%s]\n' % json.dumps({"steps": self.steps}))
             self.flush()
             self.disable()
@@ -240,6 +249,7 @@ class Probe:
             self._waiting = []
             self.steps = self.counted = self._flush_at = 0
             self.window.forked()
+            self.pauses.unwatch()
             self.device.disable()
             self.loop.reset()
         except Exception:
