@@ -10,6 +10,7 @@ import numpy as np
 
 from profiler.analysis.estimate import Estimate, estimate
 from profiler.analysis.rates import mean_inside
+from profiler.analysis.readings import Readings, readings
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, load_steps
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperature", "gpu.pcie_rx",
-        "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers",
-        "target.waiting")
+        "gpu.mem_util", "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu",
+        "target.workers", "target.waiting")
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 # Reasons that make single steps differ. A power cap is how a busy GPU lives.
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
@@ -54,6 +55,7 @@ class Facts:
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None  # of our own workload; None for a script
     sites: Mapping[str, Any] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
 
     @property
     def rank(self) -> int | None:
@@ -119,6 +121,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         machine=mapping(run.meta.get("machine")), environment=mapping(run.meta.get("environment")),
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
         sites=mapping(properties.get("sites")),
+        readings=readings(run, process, properties, device, steps, state.mask),
     )
 
 
