@@ -1,0 +1,149 @@
+"""What the diagnosis says of runs whose answer is known: a confusion matrix.
+
+    stepscope matrix                              every fault that acts on a CPU, every control, 5 times
+    stepscope matrix --only few_workers           this fault and its control
+    stepscope matrix --repeats 0 --traces DIR     labelled traces alone
+    stepscope matrix --show FILE                  the tables of a result that was kept by --save
+
+Each run is recorded and diagnosed as a user would. Printed are the share of runs that
+bring the verdict and the finding which their fault states (a control: that blame
+nothing), and precision and recall by verdict and by rule with 95 % bounds. Every
+finished run is kept in a folder at once: Ctrl-C keeps what was done, and --resume
+goes on. A run that crashes or hangs counts as such, and the others go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from profiler.catalog import FaultInfo, fault, faults
+from profiler.cli._common import Progress, duration, plain, print_json
+from profiler.cli._signals import terminated_as_interrupt
+from profiler.errors import UsageError, one_line
+from profiler.experiments.matrix import store
+from profiler.experiments.matrix.cases import cases, labelled
+from profiler.experiments.matrix.run import Job, Listener, Result, expected_s, jobs
+from profiler.experiments.matrix.run import run as play_all
+from profiler.experiments.matrix.words import line_text, markdown
+from profiler.paths import runs_dir
+
+REPEATS, MOST = 5, 1000
+PREFIX = "matrix-"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", metavar="FAULT", nargs="+", default=[],
+                        help="these faults and their controls")
+    parser.add_argument("--repeats", type=int, default=REPEATS, metavar="N",
+                        help=f"runs of each (default {REPEATS}; 0 with --traces: no runs)")
+    parser.add_argument("--traces", type=Path, metavar="DIR",
+                        help="labelled traces as well, counted apart: a folder with truth.jsonl, whose lines "
+                             'are like {"file": "a.json.gz", "accept": ["input_bound"]}')
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR",
+                        help="folder of the finished runs (default: a new one beside the other runs)")
+    parser.add_argument("--resume", action="store_true",
+                        help="go on with the folder -o, else with the newest")
+    parser.add_argument("--keep", action="store_true", help="keep the run files there too")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep the result as JSON in this file")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="print a kept result, and run nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.show:
+        _print(_kept(args.show), args.json)
+        return 0
+    if not 0 <= args.repeats <= MOST or not (args.repeats or args.traces):
+        raise UsageError(f"--repeats {args.repeats} is out of range", f"It is 1 to {MOST}; 0 with --traces")
+    if args.save and not args.save.absolute().parent.is_dir():
+        raise UsageError(f"{args.save}: there is no such folder", "Name a file in one that is there")
+    chosen: list[FaultInfo] = [fault(name) for name in dict.fromkeys(args.only)] or faults()
+    folder = _folder(args.output, args.resume)
+    found, left_out = cases(chosen if args.repeats else [], folder)
+    traces = labelled(args.traces) if args.traces else []
+    if found and importlib.util.find_spec("torch") is None:
+        raise UsageError("the runs of the matrix need torch",
+                         'Install it: pip install "stepscope[workloads]"; --repeats 0 --traces needs none')
+    if not found and not traces:
+        raise UsageError(f"nothing to run: {next(iter(left_out))} {next(iter(left_out.values()))}")
+    store.begin(folder, args.resume)
+    result = _run(jobs(found, args.repeats, traces), folder, args, left_out)
+    told = plain(result.to_json())
+    _print(told, args.json)
+    if args.save:
+        _save(told, args.save)
+    return 130 if result.interrupted else 0
+
+
+def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapping[str, str]) -> Result:
+    missing = [job for job in work if store.finished(folder, job.case, job.repeat) is None]
+    done = f", {len(work) - len(missing)} are done already" if len(missing) < len(work) else ""
+    known = store.lines(folder)
+    _tell(f"{len(missing)} runs, about {duration(expected_s(missing, known))}{done}; kept in {folder}")
+    with terminated_as_interrupt(), Progress("Matrix", 1.0) as bar:
+
+        def tick(seconds: float, total: float, text: str) -> None:
+            bar.update(seconds / total if total > 0 else 0.0,
+                       f"{text}, about {duration(total - seconds)} left")
+
+        def finished(line: Mapping[str, Any]) -> None:
+            bar.clear()
+            _tell(one_line(line_text(line)))
+
+        result = play_all(work, folder, args.repeats, left_out=left_out, keep=args.keep,
+                          listener=Listener(tick, finished))
+    if result.interrupted:
+        _tell("Interrupted. The same command goes on with --resume"
+              + ("" if args.output is None else f" -o {args.output}"))
+    return result
+
+
+def _folder(output: Path | None, resume: bool) -> Path:
+    if output is not None:
+        return output.absolute()
+    if not resume:
+        return (runs_dir() / f"{PREFIX}{time.strftime('%Y-%m-%d_%H-%M-%S')}").absolute()
+    older = [path.parent for path in runs_dir().glob(f"{PREFIX}*/{store.LINES}")]
+    if not older:
+        raise UsageError(f"there is no matrix in {runs_dir()} to resume", "Name its folder with -o")
+    return max(older, key=lambda path: path.name).absolute()
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        markdown(told)  # whatever it lacks shows here
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UsageError(f"{path} holds no result of stepscope matrix", "Make one with --save") from error
+    return dict(told)
+
+
+def _save(told: Mapping[str, Any], path: Path) -> None:
+    """A result of all runs only: what was interrupted says less than what it would replace."""
+    if told["interrupted"]:
+        _tell(f"{path} is not written: not all runs were made")
+        return
+    try:
+        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _print(told: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(told)
+    else:
+        print(markdown(told))
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

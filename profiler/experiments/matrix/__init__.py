@@ -1,0 +1,1 @@
+"""Confusion matrix: what the diagnosis says of runs whose answer is known."""

@@ -1,0 +1,59 @@
+"""Finished runs of a matrix, a JSON line each in a folder: what --resume goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from profiler.errors import RunError, UsageError
+from profiler.experiments import lines as json_lines
+from profiler.experiments.matrix.cases import Case
+from profiler.version import code_digest
+
+LINES = "matrix.jsonl"
+# What a recording and its diagnosis come from: a result of other code says nothing about this one.
+_CODE = (*(f"profiler/{folder}" for folder in (
+    "analysis", "importers", "probe", "record", "replay", "rules", "run", "sources", "trace")), "workloads")
+
+
+def code() -> str:
+    """A digest of the code behind a result."""
+    return code_digest(*_CODE)
+
+
+def begin(folder: Path, resume: bool) -> None:
+    """Make the folder of a new matrix, or find that of one to resume.
+
+    UsageError when it is not as wanted, RunError when it cannot be made.
+    """
+    if (folder / LINES).exists() and not resume:
+        raise UsageError(f"{folder} holds a matrix already",
+                         "Go on with it by --resume, or name another folder with -o")
+    if resume and not (folder / LINES).is_file():
+        raise UsageError(f"there is no matrix in {folder} to resume", "Name its folder with -o")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LINES).touch()
+    except OSError as error:
+        raise RunError(f"the folder {folder} cannot be used: {error.strerror}",
+                       "Name another one with -o") from error
+
+
+def add(folder: Path, line: Mapping[str, Any]) -> None:
+    """Keep a finished run. RunError when that cannot be written."""
+    json_lines.append(folder / LINES, {**line, "code": code()})
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    """Every finished run, in order."""
+    found, _ = json_lines.read(folder / LINES)
+    return [line for line in found if {"case", "repeat", "state", "seconds", "code"} <= line.keys()]
+
+
+def finished(folder: Path, case: Case, repeat: int) -> dict[str, Any] | None:
+    """The result of this case and repeat by this code; None when there is none."""
+    for line in reversed(lines(folder)):
+        if (line["case"], line["repeat"], line["code"]) == (case.to_json(), repeat, code()):
+            return line
+    return None

@@ -1,0 +1,133 @@
+"""The confusion matrix: when a diagnosis is right, and the tables of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profiler.experiments.matrix.cases import NEEDS_GPU, TRACE, Case
+from profiler.experiments.matrix.judge import above_the_line, warnings, wrong
+from profiler.experiments.matrix.run import Result
+from profiler.experiments.matrix.table import parts, share, table, wilson
+from profiler.experiments.matrix.words import line_text, markdown
+from tests.experiments.matrix_lines import CONTROL_CASE, fault_case, line
+
+
+def told(verdict: str, *findings: tuple[str, str, float, float | None], step: float = 100.0,
+         ) -> dict[str, Any]:
+    """A diagnosis with findings (rule, severity, ms per step, predicted speedup)."""
+    found = [{"rule": rule, "severity": severity, "cost_ms": cost, "prediction": gain and {"speedup": gain}}
+             for rule, severity, cost, gain in findings]
+    return {"verdict": verdict, "also": [], "step_ms": {"usual": step}, "findings": found}
+
+
+@pytest.mark.parametrize(("hits", "count", "low", "high"), [
+    (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (8, 10, 0.4902, 0.9433), (1, 2, 0.0945, 0.9055),
+    (81, 263, 0.2553, 0.3662)])  # the last one of Newcombe (1998), table I
+def test_wilson_of_known_answers(hits: int, count: int, low: float, high: float) -> None:
+    assert wilson(hits, count) == pytest.approx((low, high), abs=6e-5)
+
+
+@given(count=st.integers(1, 2000), data=st.data())
+def test_wilson_bounds_hold_the_share(count: int, data: st.DataObject) -> None:
+    hits = data.draw(st.integers(0, count))
+    low, high = wilson(hits, count)
+    assert 0 <= low <= hits / count <= high <= 1
+    mirrored = wilson(count - hits, count)
+    assert low == pytest.approx(1 - mirrored[1]) and high == pytest.approx(1 - mirrored[0])
+
+
+def test_nothing_has_no_share() -> None:
+    assert share(0, 0) == {"hits": 0, "count": 0, "value": None, "low": 0.0, "high": 1.0}
+
+
+def test_a_fault_is_right_when_verdict_and_rule_are_named_first_or_second() -> None:
+    case = fault_case("gc_pauses", "host_bound", "stalls")
+    good = told("host_bound", ("host_bound", "error", 30, 1.2), ("stalls", "warning", 20, None))
+    assert wrong(case, good) == "" and warnings(good) == ["host_bound", "stalls"]
+    assert "verdict input_bound, not host_bound" in wrong(case, {**good, "verdict": "input_bound"})
+    third = told("host_bound", *((name, "error", 30.0, None) for name in ("host_bound", "threads", "stalls")))
+    assert "stalls is not among the first 2" in wrong(case, third)
+    only_noted = told("host_bound", ("stalls", "info", 0, None))
+    assert "no findings" in wrong(case, only_noted)
+    noted_before = told("host_bound", ("compute_bound", "info", 90, None), ("prefetch", "info", 0, None),
+                        ("host_bound", "error", 30, 1.2), ("stalls", "warning", 20, None))
+    assert wrong(case, noted_before) == ""
+
+
+@pytest.mark.parametrize(("finding", "blamed"), [
+    (("compute_bound", "info", 95.0, None), False), (("stalls", "info", 4.9, None), False),
+    (("input_bound", "info", 3.0, 1.05), False), (("input_bound", "info", 3.0, 1.051), True),
+    (("stalls", "info", 5.1, None), True), (("threads", "warning", 0.0, None), True)])
+def test_a_control_blames_nothing_above_five_percent(finding: Any, blamed: bool) -> None:
+    of_it = told("compute_bound", finding)
+    assert above_the_line(of_it) == ([finding[0]] if blamed else [])
+    assert wrong(CONTROL_CASE, of_it) == (f"blames {finding[0]}" if blamed else "")
+
+
+def test_a_diagnosis_without_steps_is_wrong_and_no_error() -> None:
+    nothing = {**told("unknown"), "step_ms": None}
+    assert "unknown" in wrong(CONTROL_CASE, nothing)
+    assert above_the_line({**told("unknown", ("x", "info", 9, None)), "step_ms": None}) == []
+
+
+def test_a_trace_is_right_with_any_verdict_that_its_truth_accepts() -> None:
+    case = Case(TRACE, "a.json.gz", ("sync_bound", "input_bound"))
+    assert wrong(case, told("input_bound", ("sync_bound", "error", 30, 1.5))) == ""
+    assert "sync_bound or input_bound" in wrong(case, told("compute_bound"))
+
+
+def test_precision_recall_and_confusion() -> None:
+    slow, pauses = fault_case(), fault_case("gc_pauses", "host_bound", "stalls")
+    found = table([
+        line(slow, "input_bound", ("input_bound",)), line(slow, "input_bound", ("stalls", "input_bound")),
+        line(slow, "compute_bound", right=False), line(slow, right=False, state="crashed"),
+        line(pauses, "host_bound", ("host_bound", "stalls")),
+        line(CONTROL_CASE, "compute_bound"),
+        line(CONTROL_CASE, "input_bound", ("input_bound",), right=False),
+    ])
+    assert found["right"]["hits"] == 4 and found["right"]["count"] == 7
+    assert (found["crashed"], found["stuck"]) == (1, 0)
+    verdicts = {row["name"]: row for row in found["verdicts"]}
+    assert set(verdicts) == {"input_bound", "compute_bound", "host_bound"}  # a crash is no verdict
+    assert verdicts["input_bound"]["precision"] == share(2, 3)
+    assert verdicts["input_bound"]["recall"] == share(2, 4)
+    rules = {row["name"]: row for row in found["rules"]}
+    assert (rules["input_bound"]["recall"], rules["input_bound"]["precision"]) == (share(2, 4), share(2, 3))
+    assert rules["stalls"]["precision"] == share(1, 2)  # beside few_workers nobody asked for it
+    assert rules["host_bound"]["precision"] == share(1, 1)  # the verdict's own rule is no false alarm
+    assert rules["host_bound"]["recall"]["value"] is None
+    cells = {(item["expected"], item["found"]): item["runs"] for item in found["confusion"]}
+    assert cells == {("input_bound", "input_bound"): 2, ("input_bound", "compute_bound"): 1,
+                     ("input_bound", "crashed"): 1, ("host_bound", "host_bound"): 1,
+                     ("compute_bound", "compute_bound"): 1, ("compute_bound", "input_bound"): 1}
+    assert found["cases"][0]["wrong"] == ["another", "another"]
+
+
+def test_traces_are_counted_apart() -> None:
+    trace = Case(TRACE, "a.json.gz", ("sync_bound", "input_bound"))
+    runs, traces = parts([line(CONTROL_CASE, "compute_bound"), line(trace, "input_bound", ("input_bound",))])
+    assert runs and traces
+    assert runs["right"]["count"] == traces["right"]["count"] == 1 and not traces["rules"]
+    assert traces["confusion"] == [{"expected": "input_bound", "found": "input_bound", "runs": 1}]
+    assert parts([]) == (None, None)
+
+
+def test_tables_say_what_was_counted() -> None:
+    slow = fault_case()
+    lines = [line(slow, "input_bound", ("input_bound",)), line(slow, right=False, state="stuck"),
+             line(CONTROL_CASE, "compute_bound")]
+    text = markdown(Result(lines, 2, {"large_copies": NEEDS_GPU}).to_json()).replace("\u00a0", " ")
+    assert "2 of 3 runs of faults and controls bring what they must: 67 % (21 to 94)**; 1 got stuck." in text
+    assert "Left out: `large_copies` (needs a GPU" in text and "Interrupted" not in text
+    rows = [[cell.strip() for cell in row.strip("|").split("|")]
+            for row in text.splitlines() if row.startswith("|")]
+    assert ["`few_workers`", "`input_bound` by `input_bound`", "1 of 2"] in rows
+    assert ["control: threads=1", "`compute_bound`, blames nothing", "1 of 1"] in rows
+    assert ["expected, found", "`compute_bound`", "`input_bound`", "`stuck`"] in rows
+    assert "Interrupted" in markdown(Result(lines, 2, interrupted=True).to_json())
+    assert "hostname" not in Result(lines, 2).to_json()["machine"]
+    assert line_text(lines[1]) == "fault few_workers 1: WRONG (another), stuck, 9.0 s"
