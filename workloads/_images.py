@@ -46,7 +46,7 @@ def opened(path: str) -> Any:
     try:
         with Image.open(path) as file:
             return file.convert("RGB")
-    except OSError as error:
+    except Exception as error:  # decoders raise anything at broken files, Pillow itself at huge ones
         raise _undecodable(path, error) from error
 
 
@@ -130,4 +130,4 @@ def undecoded(samples: list[Any]) -> tuple[Any, ...]:
 
 
 def _undecodable(path: str, error: Exception) -> WorkloadError:
-    return WorkloadError(f"cannot decode the image {path}: {error}")
+    return WorkloadError(f"cannot decode the image {path}: {error}", "Remove it")

@@ -88,7 +88,7 @@ def read_wav(path: str | Path) -> Any:
             content = file.readframes(file.getnframes())
         sound = _samples(content[:len(content) // (channels * width) * channels * width], width)
     except (OSError, EOFError, wave.Error) as error:
-        raise WorkloadError(f"cannot read the sound {path}: {error or 'it ends too early'}",
+        raise WorkloadError(f"cannot read the sound {path}: {str(error) or 'it ends too early'}",
                             "WAV files of 8, 16, 24 or 32 bit whole numbers (PCM) can be read") from error
     if not len(sound):
         raise WorkloadError(f"there is no sound in {path}", "Remove it")

@@ -17,6 +17,7 @@ from typing import Any
 from workloads._common import WorkloadError
 
 STALE_SECONDS = 600  # an unfinished folder that nobody wrote to for so long belongs to nobody
+RECIPE = "recipe.json"  # written last
 _UNFINISHED = re.compile(r"\.\w+-[0-9a-f]{12}\.\w{8}")  # the folder that `_make` fills
 
 
@@ -36,14 +37,14 @@ def made_once(kind: str, recipe: Mapping[str, Any], size: int, make: Callable[[P
     """
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     final = cache_dir() / f"{kind}-{digest}"
-    if final.is_dir():
+    if _whole(final):
         return final
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         _remove_stale(final.parent)
         free = shutil.disk_usage(final.parent).free
         if free < size:
-            raise WorkloadError(f"{final.parent} has {free / 1e6:.0f} MB free of {size / 1e6:.0f} MB needed",
+            raise WorkloadError(f"{final.parent} has {free / 1e6:.1f} MB free of {size / 1e6:.1f} MB needed",
                                 "Free some, or set STEPSCOPE_CACHE to another folder")
         print(f"making {kind} once, about {size / 1e6:.1f} MB, in {final}", file=sys.stderr, flush=True)
         _make(final, recipe, make)
@@ -53,16 +54,22 @@ def made_once(kind: str, recipe: Mapping[str, Any], size: int, make: Callable[[P
     return final
 
 
+def _whole(folder: Path) -> bool:
+    return (folder / RECIPE).is_file()
+
+
 def _make(final: Path, recipe: Mapping[str, Any], make: Callable[[Path], None]) -> None:
     unfinished = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
     try:
         make(unfinished)
-        (unfinished / "recipe.json").write_text(json.dumps(dict(recipe), indent=1), encoding="utf-8")
+        (unfinished / RECIPE).write_text(json.dumps(dict(recipe), indent=1), encoding="utf-8")
         unfinished.chmod(0o755)
+        if not _whole(final):
+            shutil.rmtree(final, ignore_errors=True)  # somebody has cleaned up in it
         try:
             unfinished.rename(final)
         except OSError:
-            if not final.is_dir():  # else another process was faster, with the same content
+            if not _whole(final):  # else another process was faster, with the same content
                 raise
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

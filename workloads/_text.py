@@ -57,7 +57,7 @@ def one_file(path: Path) -> Path:
         return path
     files = list(files_below(path, SUFFIXES))
     stats = [(str(file.resolve()), file.stat()) for file in files]
-    recipe = {"kind": "joined", "files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
+    recipe = {"kind": "texts", "files": [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]}
 
     def make(folder: Path) -> None:
         bar = Bar("text files", len(files))
@@ -68,4 +68,4 @@ def one_file(path: Path) -> Path:
                 joined.write(b"\n\n")
                 bar.update(count)
 
-    return made_once("joined", recipe, sum(stat.st_size for _, stat in stats), make) / "text.txt"
+    return made_once("texts", recipe, sum(stat.st_size for _, stat in stats), make) / "text.txt"

@@ -104,7 +104,7 @@ def run(settings: Settings, data: Path | None = None) -> None:
     device = start(settings, suits_cpu=settings.model == "tiny")
     dataset = Windows(one_file(data) if data else made_text(), settings.context)
     if not len(dataset):
-        raise WorkloadError(f"{dataset.path} has {dataset.size} bytes, fewer than one context of "
+        raise WorkloadError(f"{data or dataset.path} has {dataset.size} bytes, fewer than one context of "
                             f"{settings.context}", "Use more text or a smaller context")
     model = GPT(Size(*MODELS[settings.model]), settings.context).to(device)
     if settings.activation_checkpointing:

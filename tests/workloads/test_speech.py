@@ -108,6 +108,9 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "long.wav").write_bytes(b"RIFF no sound at all")
     code, _, err = run(capsys, "batch_size=1", data=tmp_path)
     assert code == 2 and "cannot read the sound" in err and "long.wav" in err
+    (tmp_path / "long.wav").write_bytes(b"")
+    code, _, err = run(capsys, "batch_size=1", data=tmp_path)
+    assert code == 2 and "long.wav: it ends too early" in err
     write(tmp_path / "long.wav", b"")
     code, _, err = run(capsys, "batch_size=1", data=tmp_path)
     assert code == 2 and "there is no sound in" in err

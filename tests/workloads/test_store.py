@@ -95,6 +95,18 @@ def test_two_that_make_the_same_agree(cache: Path) -> None:
     assert len(list(cache.iterdir())) == 1
 
 
+def test_what_a_clean_up_has_left_is_made_anew(cache: Path) -> None:
+    def make(folder: Path) -> None:
+        for name in "abc":
+            (folder / name).write_text(name)
+
+    made = made_once("things", RECIPE, 5, make)
+    (made / "a").unlink()
+    (made / "recipe.json").unlink()
+    assert made_once("things", RECIPE, 5, make) == made and (made / "a").is_file()
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_no_room_is_told_before(cache: Path) -> None:
     with pytest.raises(WorkloadError, match="MB free"):
         made_once("things", RECIPE, 10**18, lambda folder: pytest.fail("must not begin"))
