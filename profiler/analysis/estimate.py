@@ -10,12 +10,13 @@ before is surely work of the device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiler.analysis.summary import StepSummary
 
 BEHIND_NS = 100_000  # less is launch latency, not a queue
 WORK = ("forward", "backward", "optimizer")
+CROWDED = 0.05  # share of a step without a core, from which stages are longer than what they do
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,18 @@ class Estimate:
     compute: float
     host: float
     measured: bool
+    communication: float = 0.0  # waiting for other ranks, see analysis.together
 
     @property
     def step_ns(self) -> float:
-        return self.input + self.transfer + self.compute + self.host
+        return self.input + self.transfer + self.compute + self.host + self.communication
+
+    def waiting(self, ns: float) -> Estimate:
+        """The same with so much of compute, and where that is less of host, as waiting for other ranks."""
+        of_compute = min(ns, self.compute)
+        of_host = min(ns - of_compute, self.host)
+        return replace(self, compute=self.compute - of_compute, host=self.host - of_host,
+                       communication=self.communication + of_compute + of_host)
 
     def share(self, name: str) -> float:
         return float(getattr(self, name)) / self.step_ns if self.step_ns else 0.0
@@ -46,15 +55,16 @@ class Estimate:
         return self.step_ns / max(rest, 0.001 * self.step_ns) if self.step_ns else 1.0
 
 
-def estimate(summary: StepSummary, on_device: bool, utilization: float | None = None) -> Estimate:
+def estimate(summary: StepSummary, on_device: bool, utilization: float | None = None,
+             waiting: float | None = None) -> Estimate:
     """Of the steady steps. On a CPU run the CPU is the device: stages are the classes.
 
-    `utilization`: NVML's, mean over the steady steps.
+    `utilization`: NVML's, mean over the steady steps. `waiting`: share of the time in which the loop's
+    thread could run and had no core. On a CPU run that is neither a wait for data nor host work.
     """
     stages, step = summary.stages, summary.step_ns
     if not on_device:
-        compute = sum(stages[stage] for stage in WORK)
-        return Estimate(stages["data"], stages["h2d"], compute, stages["other"], True)
+        return _of_cpu(summary, waiting or 0.0)
     busy = None if utilization is None else utilization * step
     if summary.exposed is None or any(name not in summary.device for name in WORK):
         hidden = max(0.0, (busy or 0.0) - (step - stages["data"]))  # no other place to run in
@@ -71,6 +81,22 @@ def estimate(summary: StepSummary, on_device: bool, utilization: float | None = 
     compute = at_least if busy is None else min(max(busy, at_least), at_most)
     compute = min(compute, step - exposed - transfer)
     return Estimate(exposed, transfer, compute, step - exposed - transfer - compute, True)
+
+
+def _of_cpu(summary: StepSummary, waiting: float) -> Estimate:
+    """The stages. Where the cores are crowded every stage is longer by the wait for one; that is compute's.
+
+    Of a data wait there is left what the thread worked in it, and slept in all; host work shrinks as
+    its CPU time does in the mean.
+    """
+    stages, step, cpu = summary.stages, summary.step_ns, summary.thread_cpu
+    data, host = stages["data"], stages["other"]
+    if waiting >= CROWDED and cpu is not None and summary.data_cpu is not None:
+        slept = max(0.0, step - cpu - waiting * step)
+        data = min(data, summary.data_cpu + slept)
+        host *= 1 - min(1.0, waiting)
+    compute = sum(stages[stage] for stage in WORK) + stages["data"] - data + stages["other"] - host
+    return Estimate(data, stages["h2d"], compute, host, True)
 
 
 def behind(summary: StepSummary, stage: str) -> float:

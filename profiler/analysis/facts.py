@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from profiler.analysis.crowding import Crowding, crowding
 from profiler.analysis.estimate import Estimate, estimate
+from profiler.analysis.pauses import Pause, load_pauses
 from profiler.analysis.rates import mean_inside
 from profiler.analysis.readings import Readings, readings
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, load_steps
 from profiler.analysis.summary import StepSummary, summarise
+from profiler.analysis.together import waits
 from profiler.model import Device, Process, mapping
 
 if TYPE_CHECKING:
@@ -56,6 +60,9 @@ class Facts:
     settings: Mapping[str, Any] | None = None  # of our own workload; None for a script
     sites: Mapping[str, Any] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
+    pauses: tuple[Pause, ...] = ()  # that the probe saw in the loop
+    # Of every rank that makes its steps together with this one, itself too: ns a step that it waits.
+    ranks: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def rank(self) -> int | None:
@@ -76,6 +83,14 @@ class Facts:
         if "host.cpu" not in self.live or "target.cpu" not in self.live:
             return None
         return min(1.0, max(0.0, self.live["host.cpu"] - self.live["target.cpu"] / self.machine_cores))
+
+    @cached_property
+    def crowding(self) -> Crowding | None:
+        """Who has the cores while the loop's thread waits for one; None where that was not measured."""
+        if self.summary is None:
+            return None
+        cpu = (self.summary.thread_cpu or 0.0) / self.summary.step_ns if self.summary.step_ns else 0.0
+        return crowding(self.live, cpu, self.cores, self.machine_cores)
 
     @property
     def torch_threads(self) -> int | None:
@@ -111,7 +126,8 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
             **_of_loop(run, process, steps, state, summary)}
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
-        estimate=estimate(summary, on_device, live.get("gpu.util")) if summary else None,
+        estimate=estimate(summary, on_device, live.get("gpu.util"), live.get("loop.waiting"))
+        if summary else None,
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
         live=live,
         throttles=tuple(slow),
@@ -122,7 +138,20 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
         sites=mapping(properties.get("sites")),
         readings=readings(run, process, properties, device, steps, state.mask),
+        pauses=load_pauses(run, process, begun),
     )
+
+
+def together(every: Sequence[Facts]) -> list[Facts]:
+    """The same; where they are ranks of one job, with how long each waits for the others."""
+    known = [(facts.rank, facts.summary) for facts in every]
+    summaries = [summary for rank, summary in known if rank is not None and summary is not None]
+    found = waits(summaries, all(facts.on_device for facts in every))
+    if len(summaries) < len(every) or found is None or len({rank for rank, _ in known}) < len(every):
+        return list(every)
+    ranks = {rank: wait for (rank, _), wait in zip(known, found, strict=True) if rank is not None}
+    return [replace(facts, ranks=ranks, estimate=facts.estimate and facts.estimate.waiting(wait))
+            for facts, wait in zip(every, found, strict=True)]
 
 
 def uses_device(run: Run, process: int | None, properties: Mapping[str, Any]) -> bool:

@@ -34,6 +34,8 @@ def headline(facts: Facts, verdict: str) -> str:
     if verdict == "host_bound":
         what = "the device waits for the host" if facts.on_device else "the loop works outside the stages"
         return f"{ms(shares.host)} of {step} per step {what}"
+    if verdict == "communication_bound":
+        return f"{ms(shares.communication)} of {step} per step wait for other ranks"
     if verdict == "compute_bound":
         return f"{ms(shares.compute)} of {step} per step compute"
     return f"{step} per step; what holds it back cannot be told"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiler.analysis.facts import Facts, gather
+from profiler.analysis.facts import Facts, gather, together
 from profiler.analysis.steps import step_processes, training_process
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from profiler.rules.base import Finding, order, rules
@@ -22,9 +22,10 @@ from profiler.units import format_ms
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
-WORDS = {"input": "input_bound", "transfer": "transfer_bound", "host": "host_bound"}
+WORDS = {"input": "input_bound", "transfer": "transfer_bound", "host": "host_bound",
+         "communication": "communication_bound"}
 WITHOUT = {"input": "with batches ready", "transfer": "without copies of the batch",
-           "host": "with a host that costs nothing"}
+           "host": "with a host that costs nothing", "communication": "without waiting for the other ranks"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Diagnosis:
         stages = {name: ns / 1e6 for name, ns in summary.stages.items()} if summary else None
         shares = facts.estimate
         estimate = {name: float(getattr(shares, name)) / 1e6
-                    for name in ("input", "transfer", "compute", "host")} if shares else None
+                    for name in ("input", "transfer", "compute", "host", "communication")} if shares else None
         told = {
             "schema": 1, "source": self.source, "verdict": self.verdict, "also": list(self.decision.also),
             "confidence": self.decision.confidence, "reason": self.decision.reason, "headline": self.headline,
@@ -125,7 +126,8 @@ def _causes(told: list[dict[str, str]]) -> tuple[tuple[str, str], ...]:
 def _recorded(run: Run, t0_ns: int | None, t1_ns: int | None) -> Diagnosis:
     """From stages, device lag and live signals."""
     loops = training_processes(run)
-    every = [(facts, decide(facts)) for facts in (gather(run, process, t0_ns, t1_ns) for process in loops)]
+    gathered = together([gather(run, process, t0_ns, t1_ns) for process in loops])
+    every = [(facts, decide(facts)) for facts in gathered]
     facts, decision = max(every, key=lambda pair: (pair[1].verdict != "unknown", pair[1].gain))
     outcomes = [(rule, rule.check(facts)) for rule in rules()]
     findings = sorted((f for _, outcome in outcomes for f in outcome.findings), key=order)

@@ -14,12 +14,13 @@ MS = 1e6
 NAMES = ("input", "transfer", "compute", "host")
 
 
-def summary(stages, device=None, lag=None, exposed=None, sync=None):
+def summary(stages, device=None, lag=None, exposed=None, sync=None, cpu=None, data_cpu=None):
     full = {s: stages.get(s, 0.0) * MS for s in STAGES}
     device, lag = ({k: v * MS for k, v in (group or {}).items()} for group in (device, lag))
     return SimpleNamespace(
         stages=full, step_ns=sum(full.values()), exposed=None if exposed is None else exposed * MS,
-        device=device, lag=lag,
+        device=device, lag=lag, thread_cpu=None if cpu is None else cpu * MS,
+        data_cpu=None if data_cpu is None else data_cpu * MS,
         sync=None if sync is None else sync * MS)
 
 
@@ -30,6 +31,40 @@ def shares(found):
 def test_on_a_cpu_run_the_stages_are_the_classes():
     found = estimate(summary({"data": 10, "forward": 20, "backward": 30, "optimizer": 5, "other": 2}), False)
     assert shares(found) == {"input": 10, "transfer": 0, "compute": 55, "host": 2}
+
+
+CROWDED = {"data": 2.5, "forward": 11, "backward": 25, "optimizer": 6.5, "other": 1}
+
+
+def test_a_wait_for_a_core_is_no_wait_for_data():
+    """Of 46 ms the thread ran 16, and could have run in all others."""
+    found = estimate(summary(CROWDED, cpu=16, data_cpu=0.35), False, waiting=30 / 46)
+    assert shares(found) == {"input": 0.35, "transfer": 0, "compute": pytest.approx(45.302, abs=0.001),
+                             "host": pytest.approx(16 / 46, abs=1e-6)}
+    slept = estimate(summary(CROWDED, cpu=16, data_cpu=0.35), False, waiting=29 / 46)
+    assert shares(slept)["input"] == pytest.approx(1.35)  # 1 ms it slept: in the wait, as far as can be told
+
+
+@pytest.mark.parametrize("known", [{"waiting": None}, {"waiting": 0.04}])
+def test_without_a_crowd_the_stages_stay_as_they_are(known):
+    found = estimate(summary(CROWDED, cpu=16, data_cpu=0.35), False, **known)
+    assert shares(found)["input"] == 2.5 and shares(found)["host"] == 1
+
+
+@given(waiting=st.floats(0, 1), cpu=st.floats(0, 46), data_cpu=st.floats(0, 3))
+def test_classes_of_a_crowded_step_sum_to_it(waiting, cpu, data_cpu):
+    found = estimate(summary(CROWDED, cpu=cpu, data_cpu=data_cpu), False, waiting=waiting)
+    assert found.step_ns == pytest.approx(46 * MS) and found.compute >= 42.5 * MS
+    assert 0 <= found.input <= 2.5 * MS and 0 <= found.host <= 1 * MS
+
+
+@given(st.floats(0, 100))
+def test_waiting_for_ranks_is_taken_from_compute_then_from_the_host(ns):
+    plain = estimate(summary(CROWDED), False)
+    found = plain.waiting(ns * MS)
+    assert found.step_ns == pytest.approx(plain.step_ns) and found.input == plain.input
+    assert found.communication == pytest.approx(min(ns * MS, plain.compute + plain.host))
+    assert found.compute >= 0 and (found.host == plain.host or not found.compute)
 
 
 def test_the_story_of_the_mockups():
