@@ -90,6 +90,9 @@ def test_a_fault_is_named_like_a_workload(capsys: pytest.CaptureFixture[str]) ->
     told = json.loads(capsys.readouterr().out)
     assert told["workloads"] == [] and [fault["name"] for fault in told["faults"]] == ["slow_storage"]
     assert main(["workloads", "no_such"]) == 2
+    assert "there is no workload or fault no_such" in capsys.readouterr().err
+    assert main(["workloads", "slow-storage"]) == 2
+    assert "Did you mean slow_storage" in capsys.readouterr().err
     with pytest.raises(UsageError, match="Did you mean slow_storage"):
         catalog.fault("slow-storage")
 
@@ -143,6 +146,7 @@ def test_a_size_is_a_preset_under_single_settings(images: WorkloadInfo) -> None:
     (["model=resnet19"], "resnet18, resnet34"),
     (["precision=fp8"], "float32, tf32"),
     (["size=huge"], "smallest"),
+    (["sync_every_stp=1"], "Did you mean sync_every_step"),
     (["prefetch_factor=4"], "needs 1 worker or more"),
     (["persistent_workers=true"], "needs 1 worker or more"),
     (["device=cpu", "precision=float16"], "needs a GPU"),
@@ -182,6 +186,11 @@ def test_check_tells_every_reason_and_greying_needs_no_error(images: WorkloadInf
     assert set(bad) == {"batch_size", "workers"}
     assert "pin_memory" in catalog.advise(images, {**values, "pin_memory": True, "device": "cpu"})
     assert "prefetch_factor" not in catalog.not_applicable(images, {**values, "workers": 1})
+
+
+def test_a_fault_that_cannot_act_says_where_it_can() -> None:
+    with pytest.raises(UsageError, match=r"cannot act in language_model\. It acts in image_classification, "):
+        catalog.parse_settings(catalog.get("language_model"), ["epoch_start_stall=1"])
 
 
 def test_other_spellings_of_a_choice(images: WorkloadInfo) -> None:

@@ -47,9 +47,8 @@ def start(settings: CommonSettings, suits_cpu: bool) -> Any:
 def _check_cpu(settings: CommonSettings, device: Any) -> None:
     """WorkloadError for the first setting that the device `auto` turned out to be cannot do."""
     for name, reason in needs_gpu(settings).items():
-        value = getattr(settings, name)
-        what = name if value is True else f"{name} {value}"
-        raise WorkloadError(f"{what} needs a GPU, and the device is {device}", reason)
+        value = str(getattr(settings, name))
+        raise WorkloadError(f"{name}={value.lower()} cannot be used, the device is {device}: {reason}")
 
 
 def pick_device(name: str) -> Any:

@@ -19,6 +19,7 @@ from profiler.catalog._read import (
     faults,
     get,
     load,
+    named,
     workloads,
 )
 from profiler.catalog._values import (
@@ -37,6 +38,7 @@ from profiler.catalog._values import (
 
 __all__ = [
     "FAULTS", "GROUPS", "SIZE", "UNKNOWN", "FaultInfo", "Gpu", "Machine", "Setting", "WorkloadInfo", "advise",
-    "check", "check_data", "fault", "faults", "get", "load", "machine_of", "make_settings", "not_applicable",
-    "parse_settings", "parse_value", "setting_options", "work_per_sample", "workload_command", "workloads",
+    "check", "check_data", "fault", "faults", "get", "load", "machine_of", "make_settings", "named",
+    "not_applicable", "parse_settings", "parse_value", "setting_options", "work_per_sample", "workload_command",
+    "workloads",
 ]

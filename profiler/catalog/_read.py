@@ -79,6 +79,9 @@ class WorkloadInfo:
         for setting in self.settings:
             if setting.name == name:
                 return setting
+        if name in _names("workloads/_faults"):
+            where = ", ".join(fault(name).workloads)
+            raise UsageError(f"{name} cannot act in {self.name}", f"It acts in {where}")
         names = [setting.name for setting in self.settings]
         raise UsageError(f"{self.name} has no setting {name}", close(name, names, "It has"))
 
@@ -111,6 +114,14 @@ def get(name: str) -> WorkloadInfo:
         settings=tuple(map(_setting, fields)), sizes=module.SIZES, unit=module.UNIT,
         tags=tuple(getattr(module, "TAGS", ())), data=getattr(module, "DATA", ""),
         faults=tuple(f.name for f in fields if f.metadata["group"] == FAULTS))
+
+
+def named(name: str) -> WorkloadInfo | FaultInfo:
+    """The workload or fault of this name. UsageError naming the close ones when there is none."""
+    known = [*_names("workloads"), *_names("workloads/_faults")]
+    if name not in known:
+        raise UsageError(f"there is no workload or fault {name}", close(name, known, "There are"))
+    return get(name) if name in _names("workloads") else fault(name)
 
 
 def workloads() -> list[WorkloadInfo]:

@@ -15,7 +15,6 @@ from itertools import groupby
 from profiler import catalog
 from profiler.catalog import FaultInfo, Setting, WorkloadInfo
 from profiler.cli._common import plain, print_json, print_table
-from profiler.errors import UsageError
 
 NEEDS = {"cpu": "acts on any machine", "cuda": "needs a GPU", "ranks": "needs several processes"}
 
@@ -45,14 +44,10 @@ def _chosen(name: str | None) -> tuple[list[WorkloadInfo], list[FaultInfo]]:
     """All; or a workload with the faults that can act in it; or a fault."""
     if not name:
         return catalog.workloads(), catalog.faults()
-    try:
-        info = catalog.get(name)
-    except UsageError as unknown:
-        try:
-            return [], [catalog.fault(name)]
-        except UsageError:
-            raise unknown from None
-    return [info], [catalog.fault(fault) for fault in info.faults]
+    found = catalog.named(name)
+    if isinstance(found, FaultInfo):
+        return [], [found]
+    return [found], [catalog.fault(fault) for fault in found.faults]
 
 
 def _print_list(infos: Sequence[WorkloadInfo], faults: Sequence[FaultInfo]) -> None:

@@ -92,7 +92,7 @@ def test_a_gpu_that_is_not_there_is_told_by_the_run() -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     made = catalog.make_settings("language_model", {"cuda_graphs": True})
-    with pytest.raises(WorkloadError, match="cuda_graphs needs a GPU, and the device is cpu"):
+    with pytest.raises(WorkloadError, match="cuda_graphs=true cannot be used, the device is cpu"):
         start(made, suits_cpu=True)
 
 
