@@ -17,11 +17,6 @@ class BackwardHook(Hook):
         hook, loop = self, self.loop
         tape = loop.tape
         probe, active = self.probe, _active_compilation()
-        if hasattr(torch.autograd, "_engine_run_backward"):
-            name = "_engine_run_backward"
-            places = [(torch.autograd, name), (torch.autograd.graph, name)]
-        else:  # before torch 2.3
-            places = [(torch.autograd, "backward"), (torch.autograd, "grad")]
 
         def wrap(original):
             def run_backward(*args, **kwargs):
@@ -46,11 +41,19 @@ class BackwardHook(Hook):
             return run_backward
 
         wrapped = {}
-        for owner, attribute in places:
+        for owner, attribute in places():
             original = getattr(owner, attribute)
             if original not in wrapped:
                 wrapped[original] = wrap(original)
             self.patch(owner, attribute, wrapped[original])
+
+
+def places():
+    """Owner and name of what every backward runs through."""
+    if hasattr(torch.autograd, "_engine_run_backward"):
+        name = "_engine_run_backward"
+        return [(torch.autograd, name), (torch.autograd.graph, name)]
+    return [(torch.autograd, "backward"), (torch.autograd, "grad")]  # before torch 2.3
 
 
 def _active_compilation():

@@ -1,77 +1,138 @@
-"""Settings of loaders as an experiment wants them, with the loop's code untouched."""
+"""What an experiment changes in a program, its code untouched: which settings there are, and their hooks.
 
-import functools
-import inspect
+An intervention tells by one event when it was applied ("intervention"), and at the end
+when it could not be ("intervention_failed").
+"""
 
-from .hook import Hook, hide_frames
+from .hook import Hook
 
 LOADER = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
+PRECISIONS = ("highest", "high", "medium")
 
 
-class InterveneHook(Hook):
-    """Changes the arguments with which any DataLoader is made; each change is told."""
+def _switch(value):
+    return value is True or value is False
+
+
+def _from(least):
+    return lambda value: type(value) is int and value >= least
+
+
+# What each takes, in words and as a test. `inference`: the loop has no backward, so any loader is the loop's.
+SETTINGS = {
+    "num_workers": ("a whole number from 0", _from(0)),
+    "prefetch_factor": ("a whole number from 1", _from(1)),
+    "pin_memory": ("true or false", _switch),
+    "persistent_workers": ("true or false", _switch),
+    "cached_batch": ("true or false", _switch),
+    "device_batch": ("true or false", _switch),
+    "loader_only": ("true, false or a number of steps", lambda value: _switch(value) or _from(1)(value)),
+    "forward_only": ("true or false", _switch),
+    "matmul_precision": ("one of " + ", ".join(PRECISIONS), lambda value: value in PRECISIONS),
+    "cudnn_benchmark": ("true or false", _switch),
+    "threads": ("a whole number from 1", _from(1)),
+    "inference": ("true or false", _switch),
+}
+
+
+class Intervention(Hook):
+    """Base of all. `name` is the setting's; `why` says what kept it from being applied."""
+
+    innermost = False  # whether the probe's own hooks go around it
+    why = "nothing came to it"
+
+    def __init__(self, probe, value):
+        Hook.__init__(self, probe)
+        self.value = value
+        self.done = False
+
+    def applied(self, text, data=None):
+        """Tell that it was applied, once."""
+        if not self.done:
+            self.done = True
+            self.probe.event("intervention", "info", text,
+                             dict(data or {}, setting=self.name, value=self.value))
+
+    def unapplied(self, why):
+        """Tell that it was not, where it was asked for in a process that made steps."""
+        self.probe.event("intervention_failed", "warning", "%s was not applied: %s" % (self.name, why),
+                         {"setting": self.name, "reason": why})
+
+    def finish(self):
+        """The process ends."""
+        if not self.done:
+            self.unapplied(self.why)
+
+
+class LoopIntervention(Intervention):
+    """One that is for the batches of the loop's own loader."""
+
+    why = "no loader of torch's gave the batches of the loop"
+
+    def __init__(self, probe, value, inference=False):
+        Intervention.__init__(self, probe, value)
+        self.inference = inference
+
+    def counts(self, loader):
+        """Whether this is the loop's loader: a backward came after its batches. Not known of the first."""
+        return loader.train or (self.inference and loader.told is not None)
+
+
+class Refused(Hook):
+    """Tells of settings that are unknown or have a value that cannot be."""
 
     name = "intervene"
+    innermost = True
 
-    def __init__(self, probe, wanted):
+    def __init__(self, probe, unknown, wrong):
         Hook.__init__(self, probe)
-        self.wanted = {k: wanted[k] for k in LOADER if wanted.get(k) is not None}
-        unknown = sorted(set(wanted) - set(LOADER))
-        if unknown:
-            probe.event("intervention_unknown", "warning", "Not done here: " + ", ".join(unknown),
-                        {"settings": unknown})
+        self.unknown, self.wrong = unknown, wrong
 
     def install(self):
-        if not self.wanted:
-            return
-        from torch.utils.data import DataLoader, get_worker_info
+        if self.unknown:
+            self.probe.event("intervention_unknown", "warning", "Not done here: " + ", ".join(self.unknown),
+                             {"settings": self.unknown})
+        for name, value in self.wrong:
+            why = "%r is not %s" % (value, SETTINGS[name][0])
+            self.probe.event("intervention_failed", "warning", "%s was not applied: %s" % (name, why),
+                             {"setting": name, "reason": why})
+        self.unknown, self.wrong = [], []
 
-        hook, original = self, DataLoader.__init__
-        signature = inspect.signature(original)
-
-        @functools.wraps(original)
-        def __init__(self, *args, **kwargs):
-            changed = None
-            try:
-                if not hook.failed and get_worker_info() is None:
-                    changed = hook.change(signature, self, args, kwargs)
-            except Exception as error:
-                hook.fail(error)
-            try:
-                if changed is None:
-                    original(self, *args, **kwargs)
-                else:
-                    original(*changed.args, **changed.kwargs)
-            except BaseException as error:
-                hide_frames(error)
-                raise
-
-        self.patch(DataLoader, "__init__", __init__)
-
-    def change(self, signature, loader, args, kwargs):
-        """The bound arguments with our settings, or None when nothing changes."""
-        try:
-            bound = signature.bind(loader, *args, **kwargs)
-        except TypeError:
-            return None  # the original tells the user
-        bound.apply_defaults()
-        now = bound.arguments
-        before = {k: now[k] for k in LOADER if k in now}
-        now.update({k: v for k, v in self.wanted.items() if k in now})
-        workers = now.get("num_workers", 0)
-        if not workers:
-            for name, value in (("prefetch_factor", None), ("persistent_workers", False),
-                                ("multiprocessing_context", None), ("timeout", 0)):
-                if name in now:
-                    now[name] = value
-        after = {k: now[k] for k in before}
-        if after == before:
-            return None
-        self.probe.event("intervention", "info", "DataLoader made with "
-                         + ", ".join("%s %s" % (k, after[k]) for k in after if after[k] != before[k]),
-                         {"from": _plain(before), "to": _plain(after)})
-        return bound
+    def finish(self):
+        pass
 
 
-def _plain(settings):
-    return {k: v if isinstance(v, (bool, int, float, type(None))) else str(v) for k, v in settings.items()}
+def interventions(probe, wanted):
+    """The hooks for what is wanted, such as {"num_workers": 4, "cached_batch": true}; null is not wanted."""
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    unknown = sorted(set(wanted) - set(SETTINGS))
+    wrong = [(name, wanted[name]) for name in sorted(set(wanted) & set(SETTINGS))
+             if not SETTINGS[name][1](wanted[name])]
+    good = {name: value for name, value in wanted.items() if name in SETTINGS and (name, value) not in wrong}
+    hooks = [Refused(probe, unknown, wrong)] if unknown or wrong else []
+    return hooks + _hooks(probe, good) if good else hooks
+
+
+def _hooks(probe, wanted):
+    # Imported here: a program in which nothing is changed has none of it.
+    from .forward_alone import ForwardAlone
+    from .kept_batch import KeptBatch
+    from .kept_on_device import DeviceBatch
+    from .loader_alone import LoaderAlone
+    from .loader_settings import LoaderSettings
+    from .torch_settings import SWITCHES, TorchSetting
+
+    inference = bool(wanted.get("inference"))
+    hooks = [TorchSetting(probe, name, wanted[name]) for name in SWITCHES if name in wanted]
+    loader = {name: wanted[name] for name in LOADER if name in wanted}
+    if loader:
+        hooks.append(LoaderSettings(probe, loader))
+    if wanted.get("forward_only"):
+        hooks.append(ForwardAlone(probe, True))
+    if wanted.get("device_batch"):
+        hooks.append(DeviceBatch(probe, True, inference))
+    elif wanted.get("cached_batch"):
+        hooks.append(KeptBatch(probe, True, inference))
+    if wanted.get("loader_only"):
+        hooks.append(LoaderAlone(probe, wanted["loader_only"], inference))
+    return hooks

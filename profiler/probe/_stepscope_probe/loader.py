@@ -81,10 +81,10 @@ class LoaderHook(Hook):
 
     def loader(self, iterator):
         """The Loader of an iterator: one per DataLoader, over all its epochs."""
-        for sampler, _, loader in self._loaders:
-            if sampler() is iterator._index_sampler:
-                self.last = sampler, loader
-                return loader
+        loader = self.known(iterator._index_sampler)
+        if loader is not None:
+            self.last = _reference(iterator._index_sampler), loader
+            return loader
         self.probe.look_for_cuda()
         loader = Loader()
         loader.settings = settings(iterator)
@@ -94,6 +94,10 @@ class LoaderHook(Hook):
         if loader.settings["site"]:
             self.site()
         return loader
+
+    def known(self, index_sampler):
+        """The Loader of the DataLoader with this sampler, None before its first batch is asked for."""
+        return next((loader for sampler, _, loader in self._loaders if sampler() is index_sampler), None)
 
     def _successor(self, dataset):
         """Whether a DataLoader that trained on this dataset is gone: many loops make a new one each epoch."""
