@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -29,15 +28,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from profiler.analysis.steps import load_steps, step_processes  # noqa: E402
+from profiler.catalog import FaultInfo  # noqa: E402
+from profiler.catalog import fault as fault_info  # noqa: E402
+from profiler.errors import ProfilerError  # noqa: E402
+from profiler.experiments.matrix.cases import control_settings, faulty_settings, program  # noqa: E402
+from profiler.experiments.matrix.play import recorded  # noqa: E402
 from profiler.model import STAGES  # noqa: E402
-from profiler.paths import own_command  # noqa: E402
-from profiler.record.start import record_command  # noqa: E402
 from profiler.rules.verdict import diagnose  # noqa: E402
 from profiler.run.reader import Run  # noqa: E402
 from workloads import _faults  # noqa: E402
 
-LIMIT_S = 300  # of one recording
-RANKS = 2
+LIMIT_S = 300.0  # of one recording
 
 
 @dataclass(frozen=True)
@@ -119,30 +120,21 @@ def wanted_verdict(fault: ModuleType) -> str:
 def measure(fault: ModuleType, folder: Path, pairs: int = 3, strength: float = 1.0,
             more: Mapping[str, Any] | None = None) -> Dial:
     """Record pairs in `folder`. `more`: settings of both arms, over those of the control."""
-    control = {"size": "smallest", "device": "cpu", **fault.CONTROL, **(more or {})}
-    arms = {"control": control, "fault": {**control, **fault.FAULTY, fault.NAME: strength}}
+    info = fault_info(fault.NAME)
+    control = control_settings(info, more)
+    arms = {"control": control, "fault": faulty_settings(info, control, strength)}
     found = []
     for number in range(pairs):
         order = ("fault", "control") if number % 2 else ("control", "fault")
-        loops = {arm: record(fault, arms[arm], folder / f"{fault.NAME}-{number + 1}-{arm}.stepscope")
+        loops = {arm: record(info, arms[arm], folder / f"{fault.NAME}-{number + 1}-{arm}.stepscope")
                  for arm in order}
         found.append((loops["control"], loops["fault"]))
     return Dial(fault, tuple(found))
 
 
-def record(fault: ModuleType, settings: Mapping[str, Any], output: Path) -> Loop:
-    """Record the fault's first workload with these settings."""
-    workload = fault.WORKLOADS[0]
-    if fault.NEEDS == "ranks":
-        pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-        script, *words = own_command("workload-run", workload, *pairs)[3:]
-        torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={RANKS}"]
-        command = record_command(output=output, force=True, command=[*torchrun, script, *words])
-    else:
-        command = record_command(output=output, force=True, workload=workload, settings=settings)
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+def record(info: FaultInfo, settings: Mapping[str, Any], output: Path) -> Loop:
+    """Record the fault's first workload with these settings. TargetError when it fails."""
+    recorded(program(info, settings, output.parent), output, LIMIT_S)
     return read(output)
 
 
@@ -189,7 +181,10 @@ def main(words: Sequence[str] | None = None) -> int:
         folder = args.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         for fault in args.faults or known:
-            dials.append(measure(known[fault], folder, args.pairs, args.strength))
+            try:
+                dials.append(measure(known[fault], folder, args.pairs, args.strength))
+            except ProfilerError as error:
+                raise SystemExit(str(error)) from error
             if not args.json:
                 print(row(dials[-1]), flush=True)
     if args.json:

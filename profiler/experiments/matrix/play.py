@@ -13,6 +13,7 @@ from typing import Any
 from profiler.errors import ProfilerError, TargetError
 from profiler.experiments.matrix.cases import CONTROL, Case
 from profiler.experiments.matrix.judge import above_the_line, warnings, wrong
+from profiler.experiments.program import Program
 from profiler.paths import own_command
 from profiler.rules.words import failure
 from profiler.run.reader import Run
@@ -37,7 +38,7 @@ def play(case: Case, repeat: int, folder: Path, *, keep: bool = False, limit_s: 
                             "also": [], "rules": [], "right": False, "why": "", "versions": {}}
     try:
         if case.program is not None:
-            line["versions"] = _record(case, output, limit_s, tick)
+            line["versions"] = recorded(case.program, output, limit_s, case.trace_steps, tick)
         told = diagnosis(case.trace or output, limit_s)
         why = wrong(case, told)
         rules = above_the_line(told) if case.kind == CONTROL else warnings(told)
@@ -53,13 +54,16 @@ def play(case: Case, repeat: int, folder: Path, *, keep: bool = False, limit_s: 
     return {**line, "seconds": round(time.monotonic() - begin, 1)}
 
 
-def _record(case: Case, output: Path, limit_s: float, tick: Callable[[float], None]) -> dict[str, Any]:
-    """Record into `output`. Returns the versions that took part. TargetError when the program failed."""
-    assert case.program is not None
+def recorded(program: Program, output: Path, limit_s: float, trace_steps: int | None = None,
+             tick: Callable[[float], None] = lambda seconds: None) -> dict[str, Any]:
+    """Record into `output`, in the place of what is there. Returns the versions that took part.
+
+    TargetError when the program failed, with what it said last; StuckError when it did not end in time.
+    """
     _remove(output)  # of a run that was cut off
     begin = time.monotonic()
     try:
-        case.program.record(output, limit_s=limit_s, trace_steps=case.trace_steps, tick=tick)
+        program.record(output, limit_s=limit_s, trace_steps=trace_steps, tick=tick)
     except TargetError as error:
         late = time.monotonic() - begin > limit_s
         raise StuckError(error.message) if late else error from None
