@@ -39,6 +39,6 @@ from profiler.catalog._values import (
 __all__ = [
     "FAULTS", "GROUPS", "SIZE", "UNKNOWN", "FaultInfo", "Gpu", "Machine", "Setting", "WorkloadInfo", "advise",
     "check", "check_data", "fault", "faults", "get", "load", "machine_of", "make_settings", "named",
-    "not_applicable", "parse_settings", "parse_value", "setting_options", "work_per_sample", "workload_command",
-    "workloads",
+    "not_applicable", "parse_settings", "parse_value", "setting_options", "work_per_sample",
+    "workload_command", "workloads",
 ]

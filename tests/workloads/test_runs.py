@@ -59,8 +59,12 @@ def test_workers_give_the_same_order_of_data(name: str, capsys: pytest.CaptureFi
     alone = losses(run(capsys, name, *pairs))
     helped = losses(run(capsys, name, *pairs, "workers=1", "persistent_workers=true", "prefetch_factor=3"))
     assert helped[-1][0] == 3
-    if name != "image_classification":  # a worker draws its own random crops
+    if name != "image_classification":
         assert helped[-1] == alone[-1]
+    else:  # workers draw their own random crops, the same ones each time
+        augmented = [*pairs, "workers=2", "colour_jitter=1", "rand_augment=2"]
+        first, again = (losses(run(capsys, name, *augmented)) for _ in range(2))
+        assert first == again and first[-1] != alone[-1]
 
 
 @pytest.mark.parametrize("name", [case[0] for case in CASES])
