@@ -84,6 +84,7 @@ _ALL = (
     Metric("torch.mem_split", "B", "reserved in pieces that fit no other request"),
     # Sums since the start of the process; of batches a sample at each shape that was not there before.
     Metric("torch.alloc_retries", "count", "allocator out of memory and asking again"),
+    Metric("torch.driver_calls", "count", "memory calls of the allocator"),
     Metric("torch.ooms", "count", "out-of-memory errors of torch"),
     Metric("torch.copies", "count", "copies to the device"),
     Metric("torch.copied", "B", "copied to the device"),

@@ -100,6 +100,7 @@ class Readings:
     """`numerics`: settings of precision, types of the weights, autocast, as the probe tells them."""
 
     memory: Memory | None = None
+    driver_calls: float | None = None  # memory asked of the driver or given back, times a steady step
     copies: Copies | None = None
     compiled: Compiled | None = None
     shapes: Shapes | None = None
@@ -115,7 +116,9 @@ def readings(run: Run, process: int | None, properties: Mapping[str, Any], devic
     if process is None or extent is None:
         return Readings()
     return Readings(
-        memory=_memory(run, process, device, steps), copies=_copies(run, process, properties, steps, extent),
+        memory=_memory(run, process, device, steps),
+        driver_calls=_driver_calls(run, process, device, steps, extent),
+        copies=_copies(run, process, properties, steps, extent),
         compiled=_compiled(run, process, extent), shapes=_shapes(run, process, properties, counted),
         users=_users(run, device, extent), numerics=mapping(properties.get("numerics")))
 
@@ -153,6 +156,14 @@ def _memory(run: Run, process: int, device: Device | None, steps: Steps) -> Memo
         ooms=int(_grown(of_torch("ooms"))), used=_of(np.max, used),
         total=device.memory_total if device else None, driver=_of(np.max, driver) or 0.0,
         elsewhere=max(0.0, float(np.median(used)) - ours) if len(used) and ours else None)
+
+
+def _driver_calls(run: Run, process: int, device: Device | None, steps: Steps,
+                  extent: tuple[int, int]) -> float | None:
+    number = device.id if device else None
+    t, calls = _values(run, "torch.driver_calls", extent, process=process, device=number)
+    made = int(((steps.t1_ns > t[0]) & (steps.t1_ns <= t[-1])).sum()) if len(t) else 0
+    return _grown(calls) / made if made else None
 
 
 def _copies(run: Run, process: int, properties: Mapping[str, Any], steps: Steps,

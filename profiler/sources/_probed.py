@@ -15,7 +15,8 @@ STEP_FIELDS = ("data", "h2d", "forward", "backward", "optimizer", "data_cpu", "t
                "optimizer_calls", "syncs", "sync", "flags")  # fmt: skip
 STAGE_FIELDS = STEP_FIELDS[:5]
 DEVICE_FIELDS = ("h2d", "forward", "backward", "optimizer")
-MEMORY_FIELDS = ("mem_allocated", "mem_reserved", "mem_peak", "alloc_retries", "ooms", "mem_split")
+MEMORY_FIELDS = ("mem_allocated", "mem_reserved", "mem_peak", "alloc_retries", "ooms", "mem_split",
+                 "driver_calls")
 # Of the loop's thread, and what a count is divided by: shares of the time, and how many a second.
 THREAD_FIELDS = {"system": 1, "waiting": 1, "faults": 1e-9, "switches": 1e-9}
 SEVERITIES = ("info", "warning", "error")

@@ -122,11 +122,14 @@ def test_memory_of_devices_with_the_allocators_troubles(monkeypatch: pytest.Monk
 
     stats = {"allocated_bytes": {"all": {"current": 10, "peak": 30}},
              "reserved_bytes": {"all": {"current": 40}},
-             "inactive_split_bytes": {"all": {"current": 7}}, "num_alloc_retries": 3, "num_ooms": 1}
-    devices = [stats, {}, {**stats, "reserved_bytes": {"all": {"current": 0}}}]
+             "inactive_split_bytes": {"all": {"current": 7}}, "num_alloc_retries": 3, "num_ooms": 1,
+             "num_device_alloc": 9, "num_device_free": 2}
+    old = {name: value for name, value in stats.items() if "device" not in name}
+    devices = [stats, {}, old, {**stats, "reserved_bytes": {"all": {"current": 0}}}]
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(devices))
     monkeypatch.setattr(torch.cuda.memory, "memory_stats_as_nested_dict", lambda i: devices[i])
-    assert [json.loads(line) for line in cuda.memory_records(5)] == [["memory", 5, 0, 10, 40, 30, 3, 1, 7]]
+    assert [json.loads(line) for line in cuda.memory_records(5)] == [
+        ["memory", 5, 0, 10, 40, 30, 3, 1, 7, 11], ["memory", 5, 2, 10, 40, 30, 3, 1, 7, None]]
 
 
 def test_a_compiler_without_these_counters_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

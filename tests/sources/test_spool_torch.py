@@ -7,13 +7,14 @@ from tests.sources.spooling import OFFSET, Spool
 
 
 def test_memory_with_the_allocators_troubles_and_without(spool: Spool) -> None:
-    spool.write(spool.hello(), ["memory", spool.t, 0, 10, 40, 30, 3, 1, 7],
+    spool.write(spool.hello(), ["memory", spool.t, 0, 10, 40, 30, 3, 1, 7, 11],
                 ["memory", spool.t + 1, 0, 11, 41, 31], ["memory", spool.t + 2, 0, 11, 41])
     sink = spool.read()
     assert [v for _, v in sink.values("torch.mem_allocated", index=0)] == [10, 11]
     assert [v for _, v in sink.values("torch.alloc_retries", index=0)] == [3]
     assert [v for _, v in sink.values("torch.ooms", index=0)] == [1]
     assert [v for _, v in sink.values("torch.mem_split", index=0)] == [7]
+    assert [v for _, v in sink.values("torch.driver_calls", index=0)] == [11]
 
 
 def test_shapes_compilation_and_copies(spool: Spool) -> None:

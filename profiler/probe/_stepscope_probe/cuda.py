@@ -25,7 +25,8 @@ def memory_records(now):
     """One record per device on which this process has memory reserved.
 
     Bytes: allocated, reserved, peak; how often the allocator gave everything back and asked again, how
-    often memory ran out; bytes of reserved pieces that nothing but their own kind of request can use.
+    often memory ran out; bytes of reserved pieces that nothing but their own kind of request can use;
+    how often the allocator has asked the driver for memory or given some back (null in older versions).
     """
     records = []
     for i in range(torch.cuda.device_count()):
@@ -35,7 +36,9 @@ def memory_records(now):
         allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
         if reserved["current"]:
             split = stats.get("inactive_split_bytes", {}).get("all", {}).get("current", 0)
-            records.append('["memory",%d,%d,%d,%d,%d,%d,%d,%d]\n' % (
+            calls = stats.get("num_device_alloc")
+            records.append('["memory",%d,%d,%d,%d,%d,%d,%d,%d,%s]\n' % (
                 now, i, allocated["current"], reserved["current"], allocated["peak"],
-                stats.get("num_alloc_retries", 0), stats.get("num_ooms", 0), split))
+                stats.get("num_alloc_retries", 0), stats.get("num_ooms", 0), split,
+                "null" if calls is None else calls + stats.get("num_device_free", 0)))
     return records
