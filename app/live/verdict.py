@@ -9,7 +9,8 @@ from typing import Any
 
 from app.live.state import Live
 from profiler.analysis.facts import Facts
-from profiler.experiments.plan import LOADER_SETTINGS
+from profiler.experiments.change import testable
+from profiler.experiments.program import recorded_program
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import verdict_title
@@ -90,15 +91,12 @@ def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     advice = next((f.advice for f in diagnosis.findings if f.advice), "")
     remedy, prediction = remedy_text(finding), prediction_text(finding)
     stored = run.results("experiment") if run.state != "recording" else []
+    can_try = testable(finding.remedy if finding else None, recorded_program(run.meta))
     return VerdictData(
         word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
         STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
-        prediction, not diagnosis.imported and _testable(finding), stored[-1] if stored else {},
+        prediction, can_try, stored[-1] if stored else {},
     )
-
-
-def _testable(finding: Finding | None) -> bool:
-    return finding is not None and finding.remedy is not None and finding.remedy.setting in LOADER_SETTINGS
 
 
 def strong_parts(sentence: str) -> tuple[tuple[str, bool], ...]:

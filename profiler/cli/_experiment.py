@@ -15,14 +15,15 @@ from profiler.cli._common import Progress, duration, print_table
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import RunError, UsageError, one_line
 from profiler.experiments.plan import Plan
+from profiler.experiments.result import Pair, Result
 from profiler.experiments.statistics import FEWEST
-from profiler.experiments.verify import Listener, Pair, Result, verify
+from profiler.experiments.verify import Listener, verify
 from profiler.metrics import stage_title
-from profiler.rules.words import SCORES, prediction, remedy
+from profiler.rules.base import plural
+from profiler.rules.words import parity, prediction, remedy, score
 from profiler.run.results import append_result
 from profiler.units import (
     format_ms,
-    format_number,
     format_rate,
     format_ratio,
     ms_decimals,
@@ -63,11 +64,17 @@ def budget(plan: Plan) -> str:
 
 
 def pair_line(pair: Pair, number: int) -> str:
-    usual = min(pair.a.step_ms, pair.b.step_ms) * 1e6
-    text = (f"pair {number}: {format_ms(pair.a.step_ms * 1e6, ms_decimals(usual))} \u2192 "
-            f"{format_ms(pair.b.step_ms * 1e6, ms_decimals(usual))} per step, {format_ratio(pair.ratio)}")
-    marks = [f"{name} {', '.join(arm.marks)}" for name, arm in (("A", pair.a), ("B", pair.b)) if arm.marks]
-    return f"{text}, left out: {'; '.join(marks)}" if marks else text
+    left = [f"{side.upper()} {', '.join(why)}" for side in "ab" if (why := pair.marks(side))]
+    out = f"left out: {'; '.join(left)}"
+    if pair.both is None or pair.ratio is None:
+        return f"pair {number}: {out}"
+    before, after = (arm.latency_ms if pair.unit == "request" else arm.step_ms for arm in pair.both)
+    usual = min(before or 0.0, after or 0.0) * 1e6
+    of = "for the median request" if pair.unit == "request" else "per step"
+    text = (f"pair {number}: {format_ms((before or 0.0) * 1e6, ms_decimals(usual))} \u2192 "
+            f"{format_ms((after or 0.0) * 1e6, ms_decimals(usual))} {of}, {format_ratio(pair.ratio)}"
+            f"{' per sample' if pair.unit == 'sample' else ''}")
+    return f"{text}, {out}" if left else text
 
 
 def print_experiment(told: Mapping[str, Any]) -> None:
@@ -78,14 +85,19 @@ def print_experiment(told: Mapping[str, Any]) -> None:
         print(f"  predicted  {prediction(predicted)}")
     if ratio:
         measured = format_ratio(ratio["median"], (ratio["low"], ratio["high"]))
-        print(f"  measured   {measured}, {ratio['pairs']} pairs")
-        meaning = SCORES.get(told["score"])
+        of = "" if told["unit"] == "step" else f" for a {told['unit']}"
+        print(f"  measured   {measured}{of}, {plural(ratio['pairs'], 'pair')}")
+    elif told["reason"]:
+        print(f"  measured   nothing: {told['reason']}")
+    if predicted:
+        meaning = score(told)
         print(f"  score      {told['score']}{': ' + meaning if meaning else ''}")
     if told["stages_ms"]:
         print()
         _print_stages(told)
     print()
-    print(_loss(told["loss"]) + ".")
+    if ratio:
+        print(parity(told["loss"]) + ".")
     for item in told["left_out"]:
         print(f"Left out: pair {item['pair']}, {item['side'].upper()}: {', '.join(item['why'])}.")
     for note in told["notes"]:
@@ -105,19 +117,11 @@ def _print_stages(told: Mapping[str, Any]) -> None:
     rows.append(["step", ms(step["a"]), ms(step["b"]), ms(change["step"])])
     head = f"ms per step, mean of {told['ratio']['pairs']} pairs"
     print_table(rows, [head, "before", "after", "change"], [1, 2, 3], indent="  ")
+    if (latency := told["latency_ms"]) and latency["a"] and latency["b"]:
+        print(f"  {ms(latency['a'])} \u2192 {format_ms(latency['b'] * 1e6, decimals)} for the median request")
     rate = told["throughput"]
     if rate and rate["a"] and rate["b"]:
-        print(f"  {format_rate(rate['a'], unit=False)} \u2192 {format_rate(rate['b'])}")
-
-
-def _loss(loss: Mapping[str, Any]) -> str:
-    if loss["state"] == "not compared":
-        return "Loss not compared: the output shows none at the same step"
-    values = f"{format_number(loss['a'], 4)} and {format_number(loss['b'], 4)}"
-    at = f" at {loss['at']!r}" if loss["at"] else ""
-    if loss["state"] == "not repeatable":
-        return f"Loss not compared: it differs between runs with the same settings{at}"
-    return f"Loss {loss['state']}{at}: {values}"
+        print(f"  {format_rate(rate['a'], unit=False)} \u2192 {format_rate(rate['b'], rate['unit'])}")
 
 
 def _tell(text: str) -> None:

@@ -11,7 +11,6 @@ from how far the device lags behind the host, and from live signals.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,8 @@ from profiler.cli import _streams, _traces
 from profiler.cli._common import print_json, shown
 from profiler.cli._diagnosis import print_diagnosis
 from profiler.errors import TraceError, UsageError
-from profiler.experiments.plan import LOADER_SETTINGS
-from profiler.rules.base import Finding
+from profiler.experiments.change import first_testable
+from profiler.experiments.program import recorded_program
 from profiler.rules.trace.diagnosis import diagnose as trace_diagnosis
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
@@ -46,16 +45,19 @@ def run(args: argparse.Namespace) -> int:
         told_by_traces = _of_traces(first, not args.no_what_if)
         with Run.open(first) as opened:
             diagnosis = diagnose(opened, trace=told_by_traces)
-        told, findings = diagnosis.to_json(), () if diagnosis.imported else diagnosis.findings
+            program = recorded_program(opened.meta)
+        told = diagnosis.to_json()
+        next_one = first_testable(diagnosis.findings, program)
     else:
         traces = _traces.read(args.paths)
         found = trace_diagnosis(traces, ", ".join(map(str, args.paths)), what_if=not args.no_what_if)
-        told, findings = found.to_json(), ()
+        told, next_one = found.to_json(), None
     if args.json:
         print_json(told)
     else:
         print_diagnosis(shown(told), args.tables)
-        _next_step(first, findings)
+        if next_one is not None and next_one.remedy is not None:
+            print(f"Next: stepscope verify {first}    tests {next_one.remedy.setting} by paired runs")
     return 0
 
 
@@ -67,8 +69,3 @@ def _of_traces(path: Path, what_if: bool) -> dict[str, Any] | None:
         _streams.say(f"The run's traces are left out: {error}")
         return None
 
-
-def _next_step(path: Path, findings: Sequence[Finding]) -> None:
-    remedy = next((f.remedy for f in findings if f.remedy and f.remedy.setting in LOADER_SETTINGS), None)
-    if remedy is not None:
-        print(f"Next: stepscope verify {path}    tests {remedy.setting} by paired runs")

@@ -1,15 +1,21 @@
-"""Does the remedy leave the training as it was? Compared by the losses that the program prints."""
+"""Does the remedy leave the work as it was? Compared by the losses, or confidences, that are printed."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-_LOSS = re.compile(r"loss['\"]?\s*[=:]?\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf))", re.IGNORECASE)
+_NUMBER = r"['\"]?\s*[=:]?\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf))"
+# What a model puts out is told by its loss; of inference by how sure it is of its answers.
+_TOLD = {what: re.compile(what + _NUMBER, re.IGNORECASE) for what in ("loss", "confidence")}
+# What differs between two runs at the same step: clock times, durations and rates, as progress bars show.
+_PASSING = re.compile(r"\d{4}-\d\d-\d\d|\d+:\d\d(?::\d\d)?(?:[.,]\d+)?"
+                      r"|\d+\.?\d*\s*(?:ms|s|sec|s/it|[a-z]+/s(?:ec)?)\b", re.IGNORECASE)
 SAME = 0.01  # relative
 
 
@@ -17,37 +23,50 @@ SAME = 0.01  # relative
 class Parity:
     """`state`: agrees, differs, not repeatable (without the remedy it differs too), not compared.
 
-    `at` is what the program printed before the two losses: "step 60/60".
+    `at` is what the program printed before the two figures: "step 60/60". `what`: loss or confidence.
     """
 
     state: str
     at: str = ""
     a: float | None = None
     b: float | None = None
+    what: str = "loss"
 
 
-def printed(output: bytes) -> dict[str, float]:
-    """Losses by the text before them on their line, in order of printing."""
-    found = {}
-    for line in re.split(r"[\r\n]+", output.decode("utf-8", "replace")):
-        if match := _LOSS.search(line):
-            found[line[:match.start()].strip()] = float(match[1])
-    return found
+def printed(output: bytes) -> tuple[str, dict[str, float]]:
+    """What is told (loss; confidence where there is none), and its values by the text before them.
+
+    Times and rates in that text are left out. Where no number is left in it, which line of its kind it is
+    stands behind it: "loss, line 12".
+    """
+    lines = re.split(r"[\r\n]+", output.decode("utf-8", "replace"))
+    for what, pattern in _TOLD.items():
+        found: dict[str, float] = {}
+        seen: Counter[str] = Counter()
+        for line in lines:
+            if match := pattern.search(line):
+                at = " ".join(_PASSING.sub("", line[:match.start()]).split())
+                seen[at] += 1
+                if not re.search(r"\d", at):
+                    at = f"{at} {what}, line {seen[at]}".strip()
+                found[at] = float(match[1])
+        if found:
+            return what, found
+    return "loss", {}
 
 
-def compare(a: Sequence[Mapping[str, float]], b: Sequence[Mapping[str, float]]) -> Parity:
+def compare(a: Sequence[Mapping[str, float]], b: Sequence[Mapping[str, float]], what: str = "loss") -> Parity:
     """At the last point that every run printed."""
     if not a or not b or not a[0]:
-        return Parity("not compared")
+        return Parity("not compared", what=what)
     common = [key for key in a[0] if all(key in losses for losses in (*a, *b))]
     if not common:
-        return Parity("not compared")
+        return Parity("not compared", what=what)
     at = common[-1]
     before, after = [losses[at] for losses in a], [losses[at] for losses in b]
     shown = float(np.median(before)), float(np.median(after))
-    if not _all_same(before):
-        return Parity("not repeatable", at, *shown)
-    return Parity("agrees" if _all_same([*before, *after]) else "differs", at, *shown)
+    state = "agrees" if _all_same([*before, *after]) else "differs"
+    return Parity(state if _all_same(before) else "not repeatable", at, *shown, what)
 
 
 def _all_same(values: Sequence[float]) -> bool:

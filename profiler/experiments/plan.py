@@ -1,4 +1,4 @@
-"""What an experiment on a finding will do: which command, with which settings, how often, how long."""
+"""What an experiment on a remedy will do: which command, with which settings, how often, how long."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profiler.errors import UsageError
-from profiler.experiments.program import Program, of_run
+from profiler.experiments.arm import stall_share
+from profiler.experiments.change import Tried, changed, current, first_testable, same_cause, testable, unfit
+from profiler.experiments.program import Program, of_run, recorded_program
 from profiler.rules.base import Finding, Prediction, Remedy
 from profiler.rules.verdict import Diagnosis
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
-LOADER_SETTINGS = ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
 OF_EPOCHS = ("persistent_workers",)  # they change how epochs begin, not the steady step
 STEPS, AFTER_WARM_UP = 60, 30  # of one recording
 LONG_S = 60.0  # of steps in one recording; fewer steps are done where they take longer
@@ -27,10 +28,13 @@ END_S = 1.0  # of a recording after its last step
 class Plan:
     """An experiment. A is the run as it was, B the same with `remedy`. Times in s.
 
+    `finding`: whose remedy it is; None where the user named a setting that no finding does.
     `step_s`: of a step in the run. `begin_s`: from the start of a recording to its first step.
+    `both`: A is changed as well, to the remedy's value before. `stalls`: the share of steady
+    time that rare stalls take in the run.
     """
 
-    finding: Finding
+    finding: Finding | None
     remedy: Remedy
     program: Program
     steps: int
@@ -38,6 +42,8 @@ class Plan:
     step_s: float
     begin_s: float
     notes: tuple[str, ...] = field(default=())
+    both: bool = False
+    stalls: float = 0.0
 
     @property
     def of_epochs(self) -> bool:
@@ -46,11 +52,14 @@ class Plan:
 
     @property
     def prediction(self) -> Prediction | None:
-        return self.finding.prediction
+        return self.finding.prediction if self.finding else None
 
-    def intervene(self, arm: str) -> dict[str, Any] | None:
-        """What the probe changes in arm "a" or "b"."""
-        return {self.remedy.setting: self.remedy.after} if arm == "b" else None
+    def start(self, arm: str) -> tuple[Program, dict[str, Any] | None]:
+        """What is started in arm "a" or "b", and what the probe changes in it."""
+        if arm == "a" and not self.both:
+            return self.program, None
+        value = self.remedy.before if arm == "a" else self.remedy.after
+        return changed(self.program, self.remedy.setting, value)
 
     def expected_s(self, arm: str) -> float:
         """How long one recording will take."""
@@ -63,34 +72,44 @@ class Plan:
 
 
 def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: int = 5,
-              steps: int | None = None) -> Plan:
-    """UsageError when no finding can be tested by a loader setting, or the run cannot be repeated.
+              steps: int | None = None, tried: Tried | None = None, program: Program | None = None) -> Plan:
+    """UsageError when nothing that is asked can be tested, or the run cannot be repeated.
 
     `wanted`: a rule's name or a number in the list of findings; else the first that can be tested.
+    `tried`: a setting in place of a finding. `program`: what was recorded, where the run does not
+    tell it: a command with placeholders.
     """
-    finding = _choose(diagnosis, wanted)
-    remedy = finding.remedy
-    summary = diagnosis.facts.summary
-    assert remedy is not None
-    if summary is None:  # a finding of the run's trace
+    facts = diagnosis.facts
+    if facts.summary is None:  # a finding of the run's trace
         raise UsageError(f"{diagnosis.source} has no steady steps to compare with", "Record more steps")
-    program = of_run(run)
-    begun = diagnosis.facts.loop_ns
-    step_s = summary.step_ns / 1e9
+    given, program = program, program or recorded_program(run.meta)
+    finding: Finding | None
+    if tried is None:
+        finding = _choose(diagnosis, wanted, program)
+        remedy = finding.remedy
+        assert remedy is not None
+    else:
+        before = current(tried.setting, program, facts.loader) if tried.before is None else tried.before
+        remedy = Remedy(tried.setting, before, tried.after)
+        finding = _of_the_same(diagnosis, remedy)
+    if given is None:
+        program = of_run(run)
+    begun, step_s = facts.loop_ns, facts.summary.step_ns / 1e9
     return Plan(
         finding=finding, remedy=remedy, program=program, pairs=pairs,
-        steps=steps or _steps(summary.total, diagnosis.facts.steady.warm_up, step_s, remedy),
+        both=tried is not None and tried.before is not None,
+        steps=steps or _steps(facts.summary.total, facts.steady.warm_up, step_s, remedy),
         step_s=step_s, begin_s=(begun[0] - run.start_ns) / 1e9 if begun else 5.0,
-        notes=_notes(run, program))
+        notes=_notes(run, program), stalls=stall_share(facts))
 
 
-def _choose(diagnosis: Diagnosis, wanted: str | None) -> Finding:
-    testable = [f for f in diagnosis.findings if f.remedy and f.remedy.setting in LOADER_SETTINGS]
+def _choose(diagnosis: Diagnosis, wanted: str | None, program: Program) -> Finding:
     if wanted is None:
-        chosen = next((f for f in testable if f.prediction), testable[0] if testable else None)
+        chosen = first_testable(diagnosis.findings, program)
         if chosen is None:
-            raise UsageError(f"no finding of {diagnosis.source} names a loader setting to test",
-                             f"The verdict is {diagnosis.verdict}: {diagnosis.decision.reason}")
+            raise UsageError(f"no finding of {diagnosis.source} names a setting to test",
+                             f"The verdict is {diagnosis.verdict}: {diagnosis.decision.reason}. "
+                             "--try SETTING=VALUE tests any")
         return chosen
     findings = list(diagnosis.findings)
     named = [f for f in findings if f.rule == wanted]
@@ -99,10 +118,18 @@ def _choose(diagnosis: Diagnosis, wanted: str | None) -> Finding:
     if not named:
         known = ", ".join(f"{k} {f.rule}" for k, f in enumerate(findings, 1)) or "none"
         raise UsageError(f"there is no finding {wanted}", f"The findings are: {known}")
-    if named[0] not in testable:
-        raise UsageError(f"the finding {named[0].rule} has no loader setting to test",
-                         named[0].advice or "Others may: see stepscope diagnose")
-    return named[0]
+    found = next((f for f in named if testable(f.remedy, program)), named[0])
+    if not testable(found.remedy, program):
+        why = unfit(found.remedy.setting, found.remedy.after, program) if found.remedy else found.advice
+        raise UsageError(f"the finding {found.rule} has no setting to test",
+                         why or "Others may: see stepscope diagnose")
+    return found
+
+
+def _of_the_same(diagnosis: Diagnosis, remedy: Remedy) -> Finding | None:
+    """The finding that suggests just this change."""
+    return next((f for f in diagnosis.findings if f.remedy and same_cause(f.remedy.setting, remedy.setting)
+                 and (f.remedy.before, f.remedy.after) == (remedy.before, remedy.after)), None)
 
 
 def _steps(total: int, warm_up: int, step_s: float, remedy: Remedy) -> int:

@@ -96,17 +96,24 @@ class Program:
 
 def of_run(run: Run) -> Program:
     """What a run recorded, to be started again. UsageError with the reason when it cannot be."""
-    command, cwd = _repeatable(run)
-    workload = run.meta.get("workload")
+    _check_repeatable(run)
+    return recorded_program(run.meta)
+
+
+def recorded_program(meta: Mapping[str, Any]) -> Program:
+    """What a run with this `meta` recorded, whether or not it can be started again."""
+    began = meta.get("kind") == "record"  # others watch, or come from a trace
+    command = tuple(str(word) for word in meta.get("command") or ()) if began else ()
+    workload = meta.get("workload") if began else None
     return Program(
-        cwd=cwd, workload=workload["name"] if workload else None,
+        cwd=Path(str(meta.get("cwd") or ".")), workload=workload["name"] if workload else None,
         settings=dict(workload["settings"]) if workload else {},
-        data=_data(command) if workload else None, command=() if workload else tuple(command),
-        environment=_environment(run.meta.get("environment")), rate_hz=run.meta.get("rate_hz"))
+        data=_data(command) if workload else None, command=() if workload else command,
+        environment=_environment(meta.get("environment")), rate_hz=meta.get("rate_hz"))
 
 
-def _repeatable(run: Run) -> tuple[list[str], Path]:
-    """Command and folder of a run that can be started again. UsageError with the reason otherwise."""
+def _check_repeatable(run: Run) -> None:
+    """UsageError with the reason when the run cannot be started again."""
     meta = run.meta
     if run.state == "recording":
         raise UsageError(f"{run.path} is still being recorded", "Stop it, or wait for its end")
@@ -123,7 +130,6 @@ def _repeatable(run: Run) -> tuple[list[str], Path]:
         raise UsageError(f"the run's working directory {cwd} is gone", "Record again, then verify that run")
     if not meta.get("workload"):
         _check_command(command, cwd)
-    return command, cwd
 
 
 def _check_command(command: Sequence[str], cwd: Path) -> None:

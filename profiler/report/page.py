@@ -13,7 +13,7 @@ from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import flag, stage_bar, stage_swatch, step_chart
 from profiler.rules.verdict import Diagnosis, diagnose
-from profiler.rules.words import FLAGS, SCORES, WEIGHTS, evidence, prediction, remedy, verdict_title
+from profiler.rules.words import FLAGS, WEIGHTS, evidence, parity, prediction, remedy, score, verdict_title
 from profiler.units import (
     format_count,
     format_energy,
@@ -29,10 +29,6 @@ from profiler.units import (
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
-
-
-_LOSS = {"agrees": "The loss agrees", "differs": "The loss differs",
-         "not repeatable": "The loss differs between runs with the same settings"}
 
 
 def page(run: Run) -> dict[str, Any]:
@@ -164,16 +160,14 @@ def _experiment(told: Mapping[str, Any]) -> dict[str, Any]:
     rows = []
     for number, pair in enumerate(told.get("pairs") or (), 1):
         marks = [f"{side.upper()} {', '.join(pair[side]['marks'])}" for side in "ab" if pair[side]["marks"]]
-        rows.append((str(number), pair["order"].upper(), format_ms(pair["a"]["step_ms"] * 1e6, unit=False),
-                     format_ms(pair["b"]["step_ms"] * 1e6, unit=False), format_ratio(pair["ratio"]),
+        before, after = (pair[side]["step_ms"] for side in "ab")  # none where it failed
+        rows.append((str(number), pair["order"].upper(), format_ms(before and before * 1e6, unit=False),
+                     format_ms(after and after * 1e6, unit=False), format_ratio(pair["ratio"]),
                      f"left out: {'; '.join(marks)}" if marks else ""))
-    loss = told.get("loss") or {}
-    said = _LOSS.get(loss.get("state", ""))
     return {
         "title": (told.get("finding") or {}).get("title", ""), "remedy": remedy(told.get("remedy")),
         "outcome": told.get("outcome", ""), "score": told.get("score", ""),
-        "meaning": SCORES.get(str(told.get("score")), ""), "picture": ratio_chart(told),
+        "meaning": score(told), "picture": ratio_chart(told),
         "pairs": rows, "notes": told.get("notes") or [],
-        "loss": f"{said}{' at ' + loss['at'] if loss.get('at') else ''}: {format_number(loss['a'], 4)} and "
-                f"{format_number(loss['b'], 4)}" if said else "The loss was not compared",
+        "loss": parity(told.get("loss")),
     }

@@ -130,6 +130,31 @@ def prediction(told: Mapping[str, Any] | None) -> str:
     return format_prediction(told["low"], told["high"])
 
 
+def score(told: Mapping[str, Any]) -> str:
+    """What an experiment's score means; "" where there is nothing to score."""
+    if told.get("score") != "not scored":
+        return SCORES.get(str(told.get("score")), "")
+    predicted = told.get("prediction")
+    if not predicted:
+        return ""
+    if predicted.get("at_most"):
+        return SCORES["not scored"]
+    return "it is of steps, not of requests" if told.get("unit") == "request" else \
+        "too few pairs count for that"
+
+
+def parity(told: Mapping[str, Any] | None) -> str:
+    """Whether a remedy left the work as it was: "The loss agrees at step 60/60: 2.31 and 2.31"."""
+    what = (told or {}).get("what") or "loss"
+    if not told or told["state"] == "not compared":
+        return f"The {what} was not compared: the output shows none at the same step of both"
+    at = f" at {told['at']}" if told["at"] else ""
+    values = f"{format_number(told['a'], 4)} and {format_number(told['b'], 4)}"
+    if told["state"] == "not repeatable":
+        return f"The {what} was not compared: it differs between runs with the same settings{at}"
+    return f"The {what} {told['state']}{at}: {values}"
+
+
 def failure(told: Any) -> str:
     """How a command that failed ended, from the run's `exit`: "was ended by SIGSEGV"; "" when it did not."""
     match told:

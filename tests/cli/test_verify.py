@@ -65,7 +65,7 @@ def test_human_output_and_kept_recordings(tmp_path: Path) -> None:
     done = verify(tmp_path, "input_bound", "--pairs", "3", "--keep", str(tmp_path / "kept"))
     assert done.returncode == 0, done.stderr
     assert "predicted" in done.stdout and "measured" in done.stdout
-    assert "improvement" in done.stdout and "Loss agrees" in done.stdout
+    assert "improvement" in done.stdout and "The loss agrees" in done.stdout
     names = sorted(p.stem for p in (tmp_path / "kept").glob("*.stepscope"))
     assert names == ["1a", "1b", "2a", "2b", "3a", "3b"]
 

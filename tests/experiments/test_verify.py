@@ -8,7 +8,7 @@ import pytest
 
 from profiler.errors import TargetError, UsageError
 from profiler.experiments import verify as module
-from profiler.experiments.arm import Arm, read_arm
+from profiler.experiments.arm import LATE, Arm, read_arm, why_failed
 from profiler.experiments.plan import Plan
 from profiler.experiments.program import Program
 from profiler.experiments.verify import Listener, check_applied, verify
@@ -17,9 +17,11 @@ from profiler.rules.base import Finding, Prediction, Remedy
 from tests.runs import UUID, make_run
 
 
-def arm(step_ms: float, *marks: str, loss: float = 1.0) -> Arm:
+def arm(step_ms: float, *marks: str, loss: float = 1.0, batch: float = 8.0,
+        latency_ms: float | None = None) -> Arm:
     stages = dict.fromkeys(STAGES, 0.0) | {"data": step_ms - 5, "forward": 5.0}
-    return Arm(step_ms, step_ms, 50, stages, 8000 / step_ms, marks, {"num_workers": 4}, {"step 60": loss})
+    return Arm(step_ms, step_ms, 50, stages, 1e3 * batch / step_ms, marks, {"num_workers": 4},
+               {"step 60": loss}, batch=batch, latency_ms=latency_ms)
 
 
 def plan(pairs: int = 5, setting: str = "num_workers") -> Plan:
@@ -95,15 +97,86 @@ def test_interrupt_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> N
     assert told["outcome"] == "unfinished"
 
 
-def test_failure_of_a_later_pair_keeps_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = run(monkeypatch, Recorder([arm(40), TargetError("it broke")], [arm(20)] * 3))
-    assert len(told["pairs"]) == 1
-    assert any("it broke" in note for note in told["notes"])
+def test_a_failed_recording_costs_its_own_pair_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder([arm(40), TargetError("it broke"), *[arm(40)] * 9], [arm(20)] * 9)
+    told = run(monkeypatch, recorder)
+    assert recorder.order == "ab" + "ba" + "ab" + "ba"
+    assert told["ratio"]["pairs"] == 3 and told["outcome"] == "improvement"
+    assert told["left_out"] == [{"pair": 2, "side": "a", "why": ["it broke"]}]
+    assert told["pairs"][1]["a"]["step_ms"] is None and told["pairs"][1]["ratio"] is None
+    assert told["pairs"][1]["b"]["step_ms"] == 20.0
+    assert not any("Ended early" in note for note in told["notes"])
 
 
-def test_failure_of_the_first_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TargetError, match="it broke"):
+def test_the_second_recording_of_a_failed_pair_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder([arm(40)] * 9, [arm(20), TargetError("it broke"), *[arm(20)] * 9])
+    told = run(monkeypatch, recorder)
+    assert recorder.order == "ab" + "b" + "ab" + "ba"
+    assert told["left_out"] == [{"pair": 2, "side": "b", "why": ["it broke"]}]
+
+
+def test_two_failed_pairs_in_a_row_end_it_and_keep_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([arm(40)] * 9, [arm(20), arm(20), *[TargetError("no memory")] * 9]))
+    assert len(told["pairs"]) == 4 and told["ratio"]["pairs"] == 2
+    assert told["outcome"] == "unfinished" and told["score"] == "not scored"
+    assert any("2 pairs in a row failed" in note for note in told["notes"])
+
+
+def test_never_ending_recordings_end_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([arm(40)] * 9, [arm(20, LATE)] * 9))
+    assert len(told["pairs"]) == 2
+    assert [item["why"] for item in told["left_out"]] == [[LATE], [LATE]]
+
+
+def test_a_remedy_that_crashes_the_program_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = Recorder([arm(40)] * 9, [TargetError("it ended with status 1")] * 9)
+    told = run(monkeypatch, recorder)
+    assert recorder.order == "ab" + "b"  # once more, to tell it from bad luck
+    assert told["outcome"] == "fails with the remedy" and told["ratio"] is None
+    assert told["reason"] == "with the remedy it ended with status 1"
+    assert told["score"] == "not scored"
+
+
+def test_one_crash_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([arm(40)] * 9, [TargetError("bad luck"), *[arm(20)] * 9]))
+    assert told["outcome"] == "improvement" and told["ratio"]["pairs"] == 3
+
+
+def test_failure_of_the_first_as_it_was_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TargetError, match="fails as it was recorded: it broke"):
         run(monkeypatch, Recorder([TargetError("it broke")], []))
+
+
+def test_a_remedy_that_is_not_taken_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="not taken"):
+        run(monkeypatch, Recorder([arm(40)], [UsageError("not taken")]))
+    told = run(monkeypatch, Recorder([arm(40)] * 9, [arm(20), UsageError("not taken"), *[arm(20)] * 9]))
+    assert told["ratio"]["pairs"] == 3 and told["left_out"][0]["why"] == ["not taken"]
+
+
+def test_a_useless_change_shows_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs that differ by chance in both directions, and by less than the 2 % that count."""
+    a, b = [arm(x) for x in (40, 41, 39.5, 40.2, 40.6)], [arm(x) for x in (40.4, 40.2, 39.9, 40.9, 39.8)]
+    told = run(monkeypatch, Recorder(a, b))
+    assert told["outcome"] == "no difference shown" and told["ratio"]["pairs"] == 5
+    told = run(monkeypatch, Recorder([arm(40.4 + 0.1 * k) for k in range(5)], [arm(40.0)] * 5))
+    assert told["outcome"] == "no difference shown"  # faster in each pair, by about 1 %
+
+
+def test_steps_of_another_size_are_compared_by_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([arm(40)] * 9, [arm(60, batch=16.0, loss=7.0)] * 9))
+    assert told["unit"] == "sample" and told["ratio"]["median"] == pytest.approx(80 / 60)
+    assert told["outcome"] == "improvement" and told["loss"]["state"] == "not compared"
+    assert told["batch"] == {"a": 8.0, "b": 16.0}
+    assert any("for a sample" in note for note in told["notes"])
+
+
+def test_requests_are_compared_by_their_latency(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of a server come as often as requests do."""
+    told = run(monkeypatch, Recorder([arm(40, latency_ms=9.0)] * 9, [arm(40, latency_ms=6.0)] * 9))
+    assert told["unit"] == "request" and told["ratio"]["median"] == 1.5
+    assert told["latency_ms"] == {"a": 9.0, "b": 6.0}
+    assert told["score"] == "not scored"  # the prediction is about steps
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +191,10 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remedy_without_effect_is_told() -> None:
-    check_applied(plan(), {"num_workers": 4})
-    with pytest.raises(UsageError, match="num_workers=4"):
-        check_applied(plan(), {"num_workers": 0})
+    check_applied({"num_workers": 4}, arm(20))
+    check_applied(None, arm(20))
+    with pytest.raises(UsageError, match="num_workers=2"):
+        check_applied({"num_workers": 2}, arm(20))
 
 
 SLOW = {"data": 40.0, "forward": 2.0, "backward": 3.0}
@@ -154,14 +228,55 @@ def test_marks_what_did_not_end_and_few_steps(tmp_path: Path) -> None:
     assert "steady steps" in read_arm(few).marks[0]
 
 
-def test_a_failed_recording_says_why(tmp_path: Path) -> None:
-    def said(writer: Any, start: int) -> None:
-        writer.output(start, b"Traceback\nValueError: no such thing\n")
+def ended(folder: Path, said: bytes, steps: int = 0, **how: Any) -> Path:
+    exit = {"code": 1, "signal": None, "reason": "ended"} | how
+    return make_run(folder / "a.stepscope", steps=steps, stages=SLOW, meta={"exit": exit},
+                    events=lambda writer, start: writer.output(start, said))
 
-    broken = make_run(tmp_path / "a.stepscope", steps=0, events=said,
-                      meta={"exit": {"code": 1, "signal": None, "reason": "ended"}})
-    with pytest.raises(TargetError, match="status 1; it said: ValueError: no such thing"):
+
+def test_a_failed_recording_says_why(tmp_path: Path) -> None:
+    broken = ended(tmp_path, b"Traceback\nValueError: no such thing\n")
+    with pytest.raises(TargetError, match=r"^it ended with status 1; it said: ValueError: no such thing"):
         read_arm(broken)
+
+
+def test_memory_that_ran_out_is_told(tmp_path: Path) -> None:
+    out = b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\nlogging off\n"
+    with pytest.raises(TargetError, match=r"ran out of memory .* after 10 steps; it said: torch"):
+        read_arm(ended(tmp_path, out, steps=10), steps=60)
+
+
+def test_a_kill_is_told_as_what_it_may_be() -> None:
+    assert "SIGKILL, as the system does when memory" in why_failed({"code": 137, "signal": "SIGKILL"}, b"")
+    assert why_failed({"code": 0, "signal": None, "reason": "ended"}, b"CUDA out of memory") == ""
+    assert why_failed({"code": 130, "signal": "SIGINT", "reason": "steps"}, b"") == ""
+
+
+def test_a_crash_in_the_middle_is_a_failure_and_one_after_the_last_step_is_none(tmp_path: Path) -> None:
+    late = ended(tmp_path, b"Segmentation fault\n", steps=60, code=139, signal="SIGSEGV")
+    assert read_arm(late, steps=60).marks == ()
+    with pytest.raises(TargetError, match="SIGSEGV after"):
+        read_arm(late, steps=200)
+
+
+def test_a_recording_without_an_end_or_a_step(tmp_path: Path) -> None:
+    stuck = make_run(tmp_path / "a.stepscope", steps=0,
+                     meta={"exit": {"code": 130, "signal": "SIGINT", "reason": "duration"}})
+    with pytest.raises(TargetError, match="did not end in time, and no step"):
+        read_arm(stuck)
+
+
+def test_stalls_that_the_program_has_anyway_are_no_mark(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a.stepscope", steps=80,
+                    stages={**SLOW, "other": lambda k: 400.0 * (k in (25, 31, 70))})
+    assert read_arm(path).marks == ("stalled",)
+    assert read_arm(path, stalls=0.2).marks == ()
+
+
+def test_latency_of_requests_is_read(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a.stepscope", stages=SLOW, events=lambda writer, start: writer.event(
+        start, "latency", "info", "latency p50 9.0 ms", data={"p50_ms": 9.0}))
+    assert read_arm(path).latency_ms == 9.0
 
 
 def test_epoch_starts_count_where_the_remedy_is_about_them(tmp_path: Path) -> None:
