@@ -1,14 +1,18 @@
-"""The device computes nearly all the time: that is what a training should do."""
+"""The device computes nearly all the time: that is what a training should do. What limits it then?"""
 
 from __future__ import annotations
 
 from profiler.analysis.estimate import WORK
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, ms
+from profiler.rules.precision import main_type
 
 NAME = "compute_bound"
 TITLE = "Compute"
 FULL = 0.85
+BUSY = 0.9  # utilization from which power says something of how much of the GPU works
+FAINT = 0.4  # of the power limit, below which a busy GPU does little
+BANDWIDTH = 0.6  # share of the time in which memory was read or written: NVML's memory utilization
 
 
 def check(facts: Facts) -> Outcome:
@@ -25,11 +29,48 @@ def check(facts: Facts) -> Outcome:
     source = "CUDA events" if times is summary.device else "probe"
     evidence = [Evidence(stage, ms(times[stage]), "ms", source) for stage in WORK if times[stage]]
     for metric, text, unit in (("gpu.util", "GPU utilization", "share"), ("gpu.power", "Power", "W"),
-                               ("gpu.clock_sm", "SM clock", "MHz")):
+                               ("gpu.clock_sm", "SM clock", "MHz"),
+                               ("gpu.mem_util", "Time in which memory was read or written", "share")):
         if metric in facts.live:
             evidence.append(Evidence(text, facts.live[metric], unit, "NVML"))
-    what = "The device" if facts.on_device else "The CPU"
+    what, advice = "The device" if facts.on_device else "The CPU", ""
+    if facts.on_device:
+        evidence += _numerics(facts)
+        advice = _limit(facts)
     return Outcome((Finding(
         NAME, f"{what} computes {100 * share:.0f} % of the step", "info", ms(shares.compute),
         evidence=tuple(evidence),
-        advice="What is left is the arithmetic: precision, compilation, a larger batch."),))
+        counter_evidence=(Evidence("Utilization tells that kernels run, not how much of the GPU they use",
+                                   source="NVML"),) if facts.on_device else (),
+        advice=advice or "What is left is the arithmetic: precision, compilation, a larger batch."),))
+
+
+def _numerics(facts: Facts) -> list[Evidence]:
+    told = facts.readings.numerics
+    found = []
+    if weights := main_type(told):
+        found.append(Evidence("Type of most weights", weights[0]))
+        found.append(Evidence("Autocast at the call of the model", str(told.get("autocast") or "off")))
+    limit = power_share(facts)
+    if limit is not None:
+        found.append(Evidence("Power, of its limit", limit, "share", "NVML"))
+    return found
+
+
+def power_share(facts: Facts) -> float | None:
+    """Mean power over the enforced limit; None where either is not known."""
+    limit = facts.device.properties.get("power_limit_w") if facts.device else None
+    power = facts.live.get("gpu.power")
+    return power / limit if power is not None and isinstance(limit, int | float) and limit > 0 else None
+
+
+def _limit(facts: Facts) -> str:
+    """What limits the kernels, where live signals hint at it; "" where they do not."""
+    power, busy = power_share(facts), facts.live.get("gpu.util", 0.0) >= BUSY
+    if facts.live.get("gpu.mem_util", 0.0) >= BANDWIDTH:
+        return ("Memory is busy most of the time, so that its bandwidth may be the limit: fuse operators "
+                "(torch.compile), a smaller type (bfloat16), channels_last for convolutions.")
+    if busy and power is not None and power < FAINT:
+        return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: kernels fill little of it. "
+                "A larger batch, or torch.compile; a trace tells which kernels.")
+    return ""

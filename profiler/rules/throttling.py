@@ -1,10 +1,14 @@
-"""The GPU ran below its clocks."""
+"""The GPU ran below its clocks: heat, brakes, or its power limit; and what that cost."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from profiler.analysis.facts import Facts
-from profiler.analysis.series import THROTTLE_REASONS
-from profiler.rules.base import Evidence, Finding, Outcome, plural
+from profiler.analysis.series import THROTTLE_REASONS, Throttle, overlaps
+from profiler.analysis.steady import FEWEST
+from profiler.model import STEP_EPOCH_FIRST, STEP_PROFILED
+from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
 
 NAME = "throttling"
 TITLE = "Throttling"
@@ -31,14 +35,45 @@ def check(facts: Facts) -> Outcome:
     evidence = [Evidence("Throttled", facts.throttled_ns / 1e9, "s", "NVML"),
                 Evidence("Of the loop's time", share, "share", "NVML"),
                 Evidence(", ".join(reasons), len(facts.throttles), "intervals", "NVML")]
-    for metric, text, unit in (("gpu.temperature", "Temperature", "degC"), ("gpu.power", "Power", "W"),
-                               ("gpu.clock_sm", "SM clock", "MHz")):
-        if metric in facts.live:
-            evidence.append(Evidence(text, facts.live[metric], unit, "NVML"))
+    evidence += _of_device(facts)
+    slow, usual, cost = slowed(facts, [s for s in facts.throttles if s.mask & ~POWER_CAP or not hard])
+    if slow is not None and usual is not None:
+        evidence += [Evidence("Steps in these times, median", ms(slow), "ms", "probe, NVML"),
+                     Evidence("Other steps, median", ms(usual), "ms", "probe, NVML")]
     return Outcome((Finding(
         NAME, f"Throttled: {reasons[0]}" if len(reasons) == 1 else "Throttled", "warning" if hard else "info",
-        evidence=tuple(evidence),
+        ms(cost) if hard else 0.0, evidence=tuple(evidence),
         counter_evidence=(Evidence(f"{plural(left_out, 'step')} of these times are left out of the medians"),)
         if left_out else (),
         advice="Better cooling, or a lower power limit that can be held." if hard else
         "The power limit holds the clocks down; fewer watts per step (lower precision) raise them."),))
+
+
+def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | None, float]:
+    """(median step in these times, of the other steps, what a step costs more in the mean), ns.
+
+    Steps after the warm-up. The medians are None without three steps of each.
+    """
+    steps = facts.steps
+    since = facts.steady.warm_up_end_ns
+    usual = steps.training & (steps.flags & (STEP_EPOCH_FIRST | STEP_PROFILED) == 0)
+    usual &= steps.t0_ns >= since if since is not None else False
+    times = np.array([(s.t0_ns, s.t1_ns) for s in spans], np.int64).reshape(-1, 2)
+    slow = usual & overlaps(steps.t0_ns, steps.t1_ns, times)
+    other = usual & ~slow
+    if min(slow.sum(), other.sum()) < FEWEST:
+        return None, None, 0.0
+    wall = steps.wall
+    inside, outside = float(np.median(wall[slow])), float(np.median(wall[other]))
+    return inside, outside, max(0.0, inside - outside) * float(slow.sum() / usual.sum())
+
+
+def _of_device(facts: Facts) -> list[Evidence]:
+    assert facts.device is not None
+    properties = facts.device.properties
+    rows = (("Temperature", facts.live.get("gpu.temperature"), "degC"),
+            ("Power", facts.live.get("gpu.power"), "W"),
+            ("Power limit", properties.get("power_limit_w"), "W"),
+            ("SM clock", facts.live.get("gpu.clock_sm"), "MHz"),
+            ("Highest SM clock", properties.get("max_clock_sm"), "MHz"))
+    return [Evidence(text, value, unit, "NVML") for text, value, unit in rows if value is not None]

@@ -1,0 +1,295 @@
+"""Rules about the GPU on planned runs: copies, precision, convolutions, memory, shapes, clocks, others."""
+
+import pytest
+
+from profiler.analysis.headroom import headroom
+from profiler.analysis.link import link_rate
+from profiler.analysis.readings import FOREIGN, Memory
+from profiler.rules import (
+    compute,
+    convolutions,
+    memory_pressure,
+    other_processes,
+    precision,
+    shapes,
+    sync,
+    throttling,
+    transfer,
+)
+from tests.rules.gpu_runs import BUSY, FLOAT32, GIB, SHAPES, STAGES, gpu_facts, with_new_shapes
+from tests.runs import CPU_STAGES_MS, UUID
+
+COPYING = {"stages": {"data": 1, "h2d": 30, "forward": 20, "backward": 30, "optimizer": 5},
+           "device": {"h2d": 28, "forward": 20, "backward": 30, "optimizer": 5}, "lag": {"data": 0.1},
+           "gpu": {"gpu.util": 0.6}}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.stepscope"
+
+
+def finding(rule, facts):
+    outcome = rule.check(facts)
+    assert len(outcome.findings) == 1, outcome
+    found = outcome.findings[0]
+    assert found.evidence and (found.remedy or found.advice)
+    return found
+
+
+def evidence(found, text):
+    return next(e.value for e in found.evidence if e.text.startswith(text))
+
+
+# Copies
+
+
+def copies(size, count=2):
+    """Sums at readings 100 ms apart, of steps of 86 ms."""
+    return {"torch.copies": lambda k: round(count * k * 100 / 86),
+            "torch.copied": lambda k: round(size * k * 100 / 86)}
+
+
+def test_pageable_copies_by_what_the_probe_saw(path):
+    facts = gpu_facts(path, **COPYING, of_process=copies(100e6), loader={"pin_memory": False},
+                      properties={"copies": {"pinned": 0.0, "blocking": 1.0}})
+    found = finding(transfer, facts)
+    assert found.remedy.to_json() == {"setting": "pin_memory", "from": False, "to": True}
+    assert found.prediction.scenario == "no_transfer" and found.prediction.at_most
+    assert evidence(found, "Copied per step") == pytest.approx(100e6, rel=0.05)
+    assert evidence(found, "Rate of the copies") == pytest.approx(100e6 / 0.028, rel=0.05)
+    assert evidence(found, "PCIe 5 x16") == pytest.approx(63e9, rel=0.01)
+
+
+def test_pinned_batches_that_are_copied_from_other_memory(path):
+    facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(100e6),
+                      properties={"copies": {"pinned": 0.0, "blocking": 0.0}})
+    found = finding(transfer, facts)
+    assert "though the loader pins" in found.title and found.remedy is None and found.prediction is None
+
+
+@pytest.mark.parametrize(("size", "title"), [(1.4e9, "as fast as the link"), (100e6, "take time")])
+def test_pinned_copies_are_too_much_or_not_hidden(path, size, title):
+    settings = {"prefetch_to_device": False, "pin_memory": True}
+    facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(size),
+                      properties={"copies": {"pinned": 1.0, "blocking": 0.0}},
+                      meta={"workload": {"name": "speech", "settings": settings}})
+    found = finding(transfer, facts)
+    assert title in found.title and found.remedy.setting == "prefetch_to_device"
+    assert found.prediction.scenario == "overlapped_transfer"
+    assert found.prediction.high == pytest.approx(86 / 58, rel=0.01)
+
+
+def test_crumbs(path):
+    facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(200 * 4096, 200),
+                      properties={"copies": {"pinned": 1.0, "blocking": 0.0}})
+    assert finding(transfer, facts).title == "Many small copies"
+
+
+@pytest.mark.parametrize(("told", "rate"), [
+    ({"pcie_gen": 4, "pcie_width": 16, "pcie_width_now": 8}, 15.8e9),
+    ({"pcie_gen": 3, "pcie_width": 16}, 15.8e9),
+    ({"pcie_gen": 9, "pcie_width": 16}, None), ({}, None)])
+def test_what_a_link_carries(told, rate):
+    found = link_rate(told)
+    assert (found and found[0]) == (rate and pytest.approx(rate, rel=0.01))
+
+
+# Reads
+
+
+@pytest.mark.parametrize(("planned", "word"), [
+    ({**BUSY, "extras": {"syncs": 1, "sync": 80e6}}, "works meanwhile"),  # .item() of a device-bound loop
+    ({"device": STAGES, "lag": {"data": 0.1}, "extras": {"syncs": 1, "sync": 2e5}}, "1.0 blocking reads"),
+    ({"device": STAGES, "lag": {"data": 0.1}, "extras": {"syncs": 0, "sync": 0}}, "no blocking read"),
+])
+def test_harmless_reads_are_not_blamed(path, planned, word):
+    assert word in sync.check(gpu_facts(path, **planned)).ruled_out
+
+
+def test_reads_that_take_time_need_a_trace(path):
+    facts = gpu_facts(path, device=STAGES, lag={"data": 0.1}, extras={"syncs": 40, "sync": 5e6},
+                      gpu={"gpu.util": 0.3})
+    assert "--trace-steps" in sync.check(facts).lacks
+
+
+# Precision and convolutions
+
+
+def test_float32_products_where_tensor_cores_would_do(path):
+    found = finding(precision, gpu_facts(path, **BUSY, properties={"numerics": FLOAT32}))
+    assert found.remedy.to_json() == {"setting": "matmul_precision", "from": "highest", "to": "high"}
+    assert found.severity == "warning" and found.prediction is None
+
+
+@pytest.mark.parametrize(("told", "device_is", "word"), [
+    ({"autocast": "bfloat16"}, {}, "autocast"), ({"weights": {"bfloat16": 9}}, {}, "bfloat16"),
+    ({"matmul_precision": "high"}, {}, "high"), ({}, {"compute_capability": "7.5"}, "no tensor cores"),
+])
+def test_nothing_to_say_of_precision(path, told, device_is, word):
+    facts = gpu_facts(path, **BUSY, properties={"numerics": {**FLOAT32, **told}}, device_is=device_is)
+    assert word in precision.check(facts).ruled_out
+
+
+def test_precision_matters_less_beside_tf32_convolutions_or_a_host_that_holds_up(path, tmp_path):
+    convolves = {**FLOAT32, "convolutions": True}
+    assert finding(precision, gpu_facts(path, **BUSY, properties={"numerics": convolves})).severity == "info"
+    idle = gpu_facts(tmp_path / "b.stepscope", device=STAGES, lag={"data": 0.1}, gpu={"gpu.util": 0.1},
+                     properties={"numerics": FLOAT32})
+    assert finding(precision, idle).severity == "info"
+
+
+@pytest.mark.parametrize(("numerics", "seen", "word"), [
+    ({}, SHAPES, ""), ({"cudnn_benchmark": True}, SHAPES, "already"),
+    ({"convolutions": False}, SHAPES, "no conv"), ({"convolutions": None}, SHAPES, None),
+    ({}, {**SHAPES, "distinct": 9, "common_batches": 9}, "9 shapes"),
+])
+def test_a_search_of_convolutions_is_worth_a_try_for_one_shape(path, numerics, seen, word):
+    told = {"numerics": {**FLOAT32, "convolutions": True, **numerics}, "shapes": seen}
+    outcome = convolutions.check(gpu_facts(path, **BUSY, properties=told))
+    if word:
+        assert word in outcome.ruled_out
+    elif word is None:
+        assert outcome.lacks
+    else:
+        assert outcome.findings[0].remedy.setting == "cudnn_benchmark" and not outcome.findings[0].cost_ms
+
+
+@pytest.mark.parametrize(("gpu", "word"), [
+    ({"gpu.mem_util": 0.7, "gpu.power": 600}, "bandwidth"), ({"gpu.power": 200}, "fill little"),
+    ({"gpu.power": 600}, "arithmetic")])
+def test_what_limits_a_busy_device(path, gpu, word):
+    found = finding(compute, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, **gpu}))
+    assert word in found.advice
+    assert evidence(found, "Power, of its limit") == pytest.approx(gpu["gpu.power"] / 700)
+
+
+# Memory
+
+
+def memory(**planned):
+    """Readings of a loop that has 10 GiB between steps, 40 at the peak and 44 reserved."""
+    return {"torch.mem_allocated": 10 * GIB, "torch.mem_peak": 40 * GIB, "torch.mem_reserved": 44 * GIB,
+            "torch.alloc_retries": 0, "torch.ooms": 0, **planned}
+
+
+def test_the_largest_batch_that_fits(path):
+    live = {"gpu.util": 0.9, "gpu.mem_used": 45 * GIB, "gpu.mem_reserved": 0}
+    found = finding(memory_pressure, gpu_facts(path, torch=memory(), gpu=live))
+    # torch may take 139 of 140 GiB: at best (139 - 10) / 30 times 64, at worst the 139 hold 139 * 40/44
+    assert found.severity == "info" and found.cost_ms == 0
+    assert found.title == f"Memory has room for a batch of about {int((139 * 40 / 44 - 10) / 30 * 64)}"
+    assert evidence(found, "Largest batch") == int((139 - 10) / 30 * 64)
+
+
+def test_without_two_points_the_largest_batch_is_an_upper_bound():
+    told = Memory(None, 40 * GIB, 44 * GIB, None, 0, 0, 45 * GIB, 140 * GIB, 0.0, 1.0 * GIB)
+    found = headroom(told, 64)
+    assert found.at_most and found.high == int(64 * 139 / 40)
+    grown = Memory(40 * GIB, 40 * GIB, 44 * GIB, None, 0, 0, 45 * GIB, 140 * GIB, 0.0, 1.0 * GIB)
+    assert headroom(grown, 64).at_most
+    assert headroom(Memory(None, 1, 1, None, 0, 0, None, None, 0.0, None), 64) is None
+
+
+def test_a_device_that_is_nearly_full_and_one_that_ran_out(path, tmp_path):
+    live = {"gpu.util": 0.9, "gpu.mem_used": 45 * GIB, "gpu.mem_reserved": 0}
+    full = finding(memory_pressure, gpu_facts(path, torch=memory(), gpu=live, memory_total=44 * GIB))
+    assert full.severity == "warning" and "nearly full" in full.title
+    again = memory(**{"torch.alloc_retries": lambda k: k // 4, "torch.ooms": lambda k: int(k > 5)})
+    out = finding(memory_pressure, gpu_facts(tmp_path / "b.stepscope", torch=again, gpu=live))
+    assert out.severity == "error" and "1 time" in out.title and evidence(out, "Out-of-memory") == 1
+    assert evidence(out, "Cached memory given back") >= 2
+
+
+@pytest.mark.parametrize(("torch", "gpu", "word"), [
+    (memory(), {"gpu.util": 0.9}, "others hold"), ({}, {"gpu.util": 0.9}, "neither"),
+    ({}, {"gpu.util": 0.9, "gpu.mem_used": 1 * GIB}, "peak")])
+def test_what_memory_lacks(path, torch, gpu, word):
+    assert word in memory_pressure.check(gpu_facts(path, torch=torch, gpu=gpu, lag={"data": 1})).lacks
+
+
+# Shapes
+
+VARIED = {**SHAPES, "distinct": 40, "common_batches": 3, "changes": 58, "smallest": [64, 3, 4, 4]}
+
+
+def with_new(path, extra_ms, **planned):
+    told = {"shapes": VARIED, **planned.pop("properties", {})}
+    return with_new_shapes(path, extra_ms, properties=told, **planned)
+
+
+def test_new_shapes_cost_what_their_steps_take_longer(path):
+    facts = with_new(path, 12.0, gpu={"gpu.util": 0.5}, lag={"data": 0.1},
+                     properties={"numerics": {**FLOAT32, "convolutions": True, "cudnn_benchmark": True}})
+    found = finding(shapes, facts)
+    assert evidence(found, "Such a step takes longer") == pytest.approx(12.0, abs=0.1)
+    assert found.cost_ms == pytest.approx(4.0, rel=0.1) and found.severity == "error"
+    assert found.remedy.to_json() == {"setting": "cudnn_benchmark", "from": True, "to": False}
+    assert found.prediction.at_most and 1.15 < found.prediction.high < 1.3
+
+
+def test_a_workload_fills_its_batches_up(path):
+    workload = {"name": "image_classification", "settings": {"static_shapes": False}}
+    facts = with_new(path, 12.0, gpu={"gpu.util": 0.5}, lag={"data": 0.1}, meta={"workload": workload})
+    assert finding(shapes, facts).remedy.setting == "static_shapes"
+
+
+def test_shapes_on_a_cpu_are_told_and_not_blamed(path):
+    found = finding(shapes, with_new(path, 12.0))
+    assert found.severity == "info" and found.cost_ms == 0
+    assert found.prediction is None and found.remedy is None
+
+
+@pytest.mark.parametrize("told", [SHAPES, {**SHAPES, "distinct": 2, "common_batches": 31},
+                                  {**SHAPES, "distinct": 5, "common_batches": 52}])
+def test_one_shape_and_the_last_batch_of_an_epoch_are_no_variety(path, told):
+    assert shapes.check(gpu_facts(path, properties={"shapes": told}, lag={"data": 1})).ruled_out
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_graphs_that_are_compiled_again(path, on_gpu):
+    """Every 200 ms a graph that takes 20 ms: a tenth of the time, on a CPU too."""
+    own = {"torch.graphs": lambda k: k // 2, "torch.compile_time": lambda k: k // 2 * 20e6}
+    facts = gpu_facts(path, of_process=own, properties={"shapes": SHAPES}, stages=CPU_STAGES_MS,
+                      **({"lag": {"data": 1}} if on_gpu else {"gpu": None}))
+    assert facts.on_device is on_gpu
+    found = finding(shapes, facts)
+    assert found.title == "Graphs compiled again" and found.severity == "warning"
+    assert found.cost_ms == pytest.approx(5.6, rel=0.1)
+
+
+# Clocks, and others
+
+
+def test_throttling_costs_what_its_steps_take_longer(path):
+    gpu = {"gpu.throttle": lambda k: 0x20 if 30 <= k < 60 else 0x1, "gpu.util": 0.9, "gpu.clock_sm": 1500}
+    facts = gpu_facts(path, steps=200, gpu=gpu, lag={"data": 5.0},
+                      stages={"forward": lambda k: 60.0 if 42 <= k < 92 else 50.0})
+    found = finding(throttling, facts)
+    assert evidence(found, "Steps in these times") == pytest.approx(60, abs=0.1)
+    assert evidence(found, "Other steps") == pytest.approx(50, abs=0.1)
+    assert found.cost_ms == pytest.approx(10 * 50 / 199, rel=0.3)
+    assert evidence(found, "Highest SM clock") == 1980
+
+
+def of_list(path, others, users, used=45, **planned):
+    gpu = {"gpu.util": 0.9, "gpu.mem_used": used * GIB}
+    if others is not None:
+        gpu["gpu.other_processes"] = others
+    return gpu_facts(path, torch=memory(), users=users, gpu=gpu, **planned)
+
+
+@pytest.mark.parametrize(("others", "users", "used", "wanted"), [
+    (1, {1: ("target", 45 * GIB), 2: ("other", 9 * GIB)}, 54, "warning"),
+    (0, {1: ("target", 45 * GIB)}, 45, "ruled_out"),
+    (1, {7: (FOREIGN, 45 * GIB)}, 45, "lacks"),  # a container: the one that is listed is the loop itself
+    (2, {7: (FOREIGN, 45 * GIB), 8: (FOREIGN, 9 * GIB)}, 54, "warning"),
+    (None, {}, 45, "lacks"), (None, {}, 60, "info"), (1, {7: (FOREIGN, 45 * GIB)}, 60, "info"),
+])
+def test_others_on_the_gpu_also_from_inside_a_container(path, others, users, used, wanted):
+    outcome = other_processes.check(of_list(path, others, users, used))
+    if wanted in ("ruled_out", "lacks"):
+        assert getattr(outcome, wanted) and not outcome.findings
+    else:
+        assert outcome.findings[0].severity == wanted
+        assert UUID not in outcome.findings[0].title
