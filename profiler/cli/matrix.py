@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -33,9 +34,11 @@ from profiler.experiments.matrix.run import Job, Listener, Result, expected_s, j
 from profiler.experiments.matrix.run import run as play_all
 from profiler.experiments.matrix.words import line_text, markdown
 from profiler.paths import runs_dir
+from profiler.units import format_number
 
 REPEATS, MOST = 5, 1000
 PREFIX = "matrix-"
+BUSY = 0.3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +90,9 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
     done = f", {len(work) - len(missing)} are done already" if len(missing) < len(work) else ""
     known = store.lines(folder)
     _tell(f"{len(missing)} runs, about {duration(expected_s(missing, known))}{done}; kept in {folder}")
+    if (load := _load()) > BUSY:
+        _tell(f"The machine is not quiet: {format_number(load, 1)} programs a core wanted to run in the last "
+              "minute, and what others do is in the figures")
     with terminated_as_interrupt(), Progress("Matrix", 1.0) as bar:
 
         def tick(seconds: float, total: float, text: str) -> None:
@@ -103,6 +109,11 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
         _tell("Interrupted. The same command goes on with --resume"
               + ("" if args.output is None else f" -o {args.output}"))
     return result
+
+
+def _load() -> float:
+    """Programs that wanted to run in the last minute, a core; 0 where the system does not tell."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
 
 
 def _folder(output: Path | None, resume: bool) -> Path:

@@ -46,7 +46,16 @@ def test_every_fault_is_run_or_left_out_with_its_reason(
     assert all("GPU" in item["why"] for item in told["left_out"])
     assert err.splitlines()[0].startswith(f"{len(played)} runs, about ")
     assert f"kept in {tmp_path / 'm'}" in err.splitlines()[0]
-    assert len(err.splitlines()) == 1 + len(played)
+    assert len([said for said in err.splitlines() if ": right" in said]) == len(played)
+
+
+@pytest.mark.parametrize(("load", "told"), [(0.2, False), (1.5, True)])
+def test_a_machine_that_is_not_quiet_is_told(load: float, told: bool, tmp_path: Path, played: list[str],
+                                             monkeypatch: pytest.MonkeyPatch,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "_load", lambda: load)
+    assert main(["matrix", "--only", "gc_pauses", "--repeats", "1", "-o", str(tmp_path / "m")]) == 0
+    assert ("not quiet" in capsys.readouterr().err) == told
 
 
 def test_only_some_and_the_same_again(tmp_path: Path, played: list[str],
@@ -129,7 +138,8 @@ def test_ctrl_c_ends_the_recording_and_keeps_the_folder(tmp_path: Path) -> None:
         process = subprocess.Popen(
             own_command("matrix", "--only", "few_workers", "--repeats", "1", "-o", str(folder), "--save",
                         str(tmp_path / "x.json")),
-            cwd=tmp_path, stderr=err, stdout=subprocess.PIPE, text=True, env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark))
+            cwd=tmp_path, stderr=err, stdout=subprocess.PIPE, text=True,
+            env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark))
         until(lambda: len(carriers("STEPSCOPE_TEST_MARK", mark)) > 2, 30)  # it, a recorder, its target
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
