@@ -46,6 +46,11 @@ class Estimate:
         return replace(self, compute=self.compute - of_compute, host=self.host - of_host,
                        communication=self.communication + of_compute + of_host)
 
+    def paused(self, ns: float) -> Estimate:
+        """The same with so much of compute as host work: a collection of garbage computes nothing."""
+        moved = min(ns, self.compute)
+        return replace(self, compute=self.compute - moved, host=self.host + moved)
+
     def share(self, name: str) -> float:
         return float(getattr(self, name)) / self.step_ns if self.step_ns else 0.0
 

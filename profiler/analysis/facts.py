@@ -11,7 +11,7 @@ import numpy as np
 
 from profiler.analysis.crowding import Crowding, crowding
 from profiler.analysis.estimate import Estimate, estimate
-from profiler.analysis.pauses import Pause, load_pauses
+from profiler.analysis.pauses import Pause, inside_work, load_pauses
 from profiler.analysis.rates import mean_inside
 from profiler.analysis.readings import Readings, readings
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
@@ -124,10 +124,10 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     lacks = _lacks(run, process, every, steps, state)
     live = {**_live(run, device, _extent(steps.select(state.mask))),
             **_of_loop(run, process, steps, state, summary)}
+    pauses = load_pauses(run, process, begun)
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
-        estimate=estimate(summary, on_device, live.get("gpu.util"), live.get("loop.waiting"))
-        if summary else None,
+        estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
         live=live,
         throttles=tuple(slow),
@@ -138,8 +138,16 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
         sites=mapping(properties.get("sites")),
         readings=readings(run, process, properties, device, steps, state.mask),
-        pauses=load_pauses(run, process, begun),
+        pauses=pauses,
     )
+
+
+def _estimate(summary: StepSummary | None, on_device: bool, live: Mapping[str, float], counted: Steps,
+              pauses: Sequence[Pause]) -> Estimate | None:
+    if summary is None:
+        return None
+    shares = estimate(summary, on_device, live.get("gpu.util"), live.get("loop.waiting"))
+    return shares if on_device else shares.paused(inside_work(pauses, counted, summary.recurring))
 
 
 def together(every: Sequence[Facts]) -> list[Facts]:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.analysis.series import BoolArray, FloatArray, IntArray
+from profiler.analysis.stalls import find_stalls
 from profiler.analysis.steady import WINDOW, Steady
 from profiler.analysis.steps import Steps
 from profiler.model import STAGES, STEP_EPOCH_FIRST
-
-STALL = 3.0  # times the median
-STALLS_ARE_RARE = 0.05  # share of the steps; more of them are the loop's own rhythm
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,9 @@ class StepSummary:
     whole_ns: float  # from the first training step's start to the last one's end
     stalls: BoolArray  # [steady] which steps are rare stalls
     stall_ns: float  # what they take above the median, in sum
+    recurring: BoolArray  # [steady] which steps are stalls that recur: they count in all means
+    recurring_ns: Mapping[str, float]  # what those add to the mean step, by stage, above other steps
+    every: float | None  # steps from one of those to the next
     epochs: Epochs
 
 
@@ -86,7 +87,8 @@ def summarise(steps: Steps, steady: Steady, on_device: bool) -> StepSummary | No
     if not len(picked):
         return None
     wall = picked.wall.astype(np.float64)
-    stalls = rare_stalls(wall)
+    found = find_stalls(wall, picked.index)
+    stalls = found.left_out
     usual = picked.select(~stalls)
     loop = steps.select(steps.training if steady.kind == "training" else np.ones(len(steps), bool))
     stages = {stage: float(usual.stages[stage].mean()) for stage in STAGES}
@@ -103,14 +105,16 @@ def summarise(steps: Steps, steady: Steady, on_device: bool) -> StepSummary | No
         unit=picked.unit, throughput=rate(samples, float(wall.sum())), batch=_mean(samples),
         whole_throughput=rate(loop.extras["samples"], whole_ns), whole_ns=whole_ns, stalls=stalls,
         stall_ns=float((wall[stalls] - np.median(wall)).sum()),
+        recurring=found.recurring, recurring_ns=_excess(picked, found.recurring), every=found.every,
         epochs=_epochs(loop, float(np.median(waits))),
     )
 
 
-def rare_stalls(wall: FloatArray) -> BoolArray:
-    """Steps of more than three medians, where they are at most 5 % of the steps."""
-    long = wall > STALL * np.median(wall)
-    return long if long.sum() <= STALLS_ARE_RARE * len(wall) else np.zeros(len(wall), bool)
+def _excess(steps: Steps, stalls: BoolArray) -> dict[str, float]:
+    if not stalls.any():
+        return dict.fromkeys(STAGES, 0.0)
+    return {stage: float((ns[stalls].mean() - ns[~stalls].mean()) * stalls.mean())
+            for stage, ns in steps.stages.items()}
 
 
 def rate(samples: FloatArray, wall_ns: float) -> float | None:

@@ -20,7 +20,18 @@ def doubt(facts: Facts) -> str:
     if summary.stages["backward"] and not summary.stages["forward"]:
         return ("no call of a model was seen, as where a compiled function holds it: "
                 "its forward is counted under other")
-    return "loss and zero_grad are in it" if shares.share("host") < WORTH_ON_CPU else ""
+    if shares.share("host") >= WORTH_ON_CPU or pausing(facts) >= WORTH:
+        return ""
+    return "loss and zero_grad are in it"
+
+
+def pausing(facts: Facts) -> float:
+    """Share of the steps' time that recurring stalls spend outside the stages, in collections, in saves."""
+    summary, shares = facts.summary, facts.estimate
+    if summary is None or shares is None or not summary.recurring.any():
+        return 0.0
+    inside = shares.host - summary.stages["other"]  # of stages that compute, on a CPU run
+    return (summary.recurring_ns["other"] + max(0.0, inside)) / summary.step_ns
 
 
 def check(facts: Facts) -> Outcome:

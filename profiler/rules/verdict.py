@@ -16,6 +16,7 @@ from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
+from profiler.rules.stalls import stalling
 from profiler.rules.trace import stored
 from profiler.units import format_ms
 
@@ -174,16 +175,17 @@ def decide(facts: Facts) -> Decision:
         also = tuple(WORDS[name] for name in gains if name != first and (name in near or name in large))
         best = shares.step_ns / gains[first]
         reason = (f"{WITHOUT[first]} a step would take {format_ms(best)} at best, "
-                  f"instead of {format_ms(shares.step_ns)}")
+                  f"instead of {format_ms(shares.step_ns)}{stalling(facts)}")
         return Decision(WORDS[first], also, _confidence(facts, gains[first] >= SURE), reason, gains[first])
     share = shares.share("compute")
     rest = f"nothing {'that waits' if unclear else 'else'} would give more than 5 %"
     if share >= FULL:
-        reason = f"compute takes {100 * share:.0f} % of a step, and {rest}"
+        reason = f"compute takes {100 * share:.0f} % of a step, and {rest}{stalling(facts)}"
         return Decision("compute_bound", (), _confidence(facts, True), reason, gains[first])
     if shares.share("host") > LARGE and unclear:
         return Decision("unknown", reason=unclear)
-    return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and {rest}")
+    return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and {rest}"
+                                      f"{stalling(facts)}")
 
 
 def _confidence(facts: Facts, clear: bool) -> str:

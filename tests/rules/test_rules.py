@@ -136,13 +136,6 @@ def test_uneven_batches_are_told_from_starved_workers(tmp_path):
     assert RULES["prefetch"].check(facts_of(starved)).ruled_out
 
 
-def test_stalls_name_the_stage(tmp_path):
-    path = make_run(tmp_path / "a.stepscope", steps=200,
-                    stages={**CPU_STAGES_MS, "other": lambda k: 900.0 if k % 50 == 49 else 1.0})
-    found = finding("stalls", path)
-    assert found.title == "4 steps stalled in other" and found.severity == "warning"
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_only_workers_explain_bursts(tmp_path, workers):
     path = make_run(tmp_path / "a.stepscope", workers=workers,
