@@ -35,7 +35,7 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     _tell(budget(plan))
     if plan.program.workload is None:  # a run may come from somebody else: what it starts is said first
         _tell(one_line(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}"))
-    with recordings_folder("verify", keep) as folder, terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
+    with recordings("verify", keep) as folder, terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:
             bar.update(done / total if total > 0 else 0.0, text)
@@ -129,7 +129,7 @@ def _tell(text: str) -> None:
 
 
 @contextmanager
-def recordings_folder(kind: str, keep: Path | None) -> Iterator[Path]:
+def recordings(kind: str, keep: Path | None) -> Iterator[Path]:
     """Where an experiment's recordings go: `keep`, else a temporary folder that is gone afterwards."""
     if keep is not None:
         try:
