@@ -1,0 +1,1 @@
+"""Sweeps: many settings measured in rounds, so that drift of the machine hits all alike."""
