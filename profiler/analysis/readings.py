@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 Extent = tuple[int, int] | None
+LAST_NS = 2_000_000_000  # after its last step a process that ran out of memory still tells so
 FOREIGN = "outside this namespace"  # of a process in NVML's list whose pid nobody here has
 
 
@@ -133,8 +134,8 @@ def _values(run: Run, metric: str, extent: Extent = None, **of: int | None) -> t
 
 
 def _memory(run: Run, process: int, device: Device | None, steps: Steps) -> Memory | None:
-    """Over the whole loop: a peak before the steady steps is one too."""
-    extent = (int(steps.t0_ns[0]), int(steps.t1_ns[-1]))
+    """Over the whole loop: a peak before the steady steps is one too, and the last word comes at its end."""
+    extent = (int(steps.t0_ns[0]), int(steps.t1_ns[-1]) + LAST_NS)
     number = device.id if device else None
 
     def of_torch(metric: str) -> FloatArray:

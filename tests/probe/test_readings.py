@@ -118,7 +118,7 @@ def test_copies_are_summed_and_a_sample_is_asked_for_its_memory() -> None:
 
 
 def test_memory_of_devices_with_the_allocators_troubles(monkeypatch: pytest.MonkeyPatch) -> None:
-    from _stepscope_probe import cuda
+    from _stepscope_probe.cuda import Memory
 
     stats = {"allocated_bytes": {"all": {"current": 10, "peak": 30}},
              "reserved_bytes": {"all": {"current": 40}},
@@ -128,7 +128,7 @@ def test_memory_of_devices_with_the_allocators_troubles(monkeypatch: pytest.Monk
     devices = [stats, {}, old, {**stats, "reserved_bytes": {"all": {"current": 0}}}]
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(devices))
     monkeypatch.setattr(torch.cuda.memory, "memory_stats_as_nested_dict", lambda i: devices[i])
-    assert [json.loads(line) for line in cuda.memory_records(5)] == [
+    assert records(Memory(), 5) == [
         ["memory", 5, 0, 10, 40, 30, 3, 1, 7, 11], ["memory", 5, 2, 10, 40, 30, 3, 1, 7, None]]
 
 

@@ -21,24 +21,26 @@ def _named(uuid):
     return uuid if uuid.startswith(("GPU-", "MIG-")) else "GPU-" + uuid
 
 
-def memory_records(now):
+class Memory:
     """One record per device on which this process has memory reserved.
 
     Bytes: allocated, reserved, peak; how often the allocator gave everything back and asked again, how
     often memory ran out; bytes of reserved pieces that nothing but their own kind of request can use;
     how often the allocator has asked the driver for memory or given some back (null in older versions).
     """
-    records = []
-    for i in range(torch.cuda.device_count()):
-        stats = torch.cuda.memory.memory_stats_as_nested_dict(i)
-        if not stats:
-            continue
-        allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
-        if reserved["current"]:
-            split = stats.get("inactive_split_bytes", {}).get("all", {}).get("current", 0)
-            calls = stats.get("num_device_alloc")
-            records.append('["memory",%d,%d,%d,%d,%d,%d,%d,%d,%s]\n' % (
-                now, i, allocated["current"], reserved["current"], allocated["peak"],
-                stats.get("num_alloc_retries", 0), stats.get("num_ooms", 0), split,
-                "null" if calls is None else calls + stats.get("num_device_free", 0)))
-    return records
+
+    name = "memory"
+
+    def records(self, now):
+        for i in range(torch.cuda.device_count()):
+            stats = torch.cuda.memory.memory_stats_as_nested_dict(i)
+            if not stats:
+                continue
+            allocated, reserved = stats["allocated_bytes"]["all"], stats["reserved_bytes"]["all"]
+            if reserved["current"]:
+                split = stats.get("inactive_split_bytes", {}).get("all", {}).get("current", 0)
+                calls = stats.get("num_device_alloc")
+                yield '["memory",%d,%d,%d,%d,%d,%d,%d,%d,%s]\n' % (
+                    now, i, allocated["current"], reserved["current"], allocated["peak"],
+                    stats.get("num_alloc_retries", 0), stats.get("num_ooms", 0), split,
+                    "null" if calls is None else calls + stats.get("num_device_free", 0))

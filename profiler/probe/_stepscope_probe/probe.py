@@ -162,6 +162,7 @@ class Probe:
             return
         self.cuda = True
         self.write(cuda.torch_record())
+        self.slow.append(cuda.Memory())
         self.hooks += [self.device, GraphHook(self)]
         self.device.enable()
         self.hooks[-1].enable()
@@ -177,8 +178,6 @@ class Probe:
 
     def _slow(self, now):
         self.look_for_cuda()
-        if self.cuda:
-            self._waiting += cuda.memory_records(now)
         self._read(now)
         self.flush()
 
