@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from profiler.errors import one_line
-from profiler.units import format_time
+from profiler.units import NBSP, format_time
 
 
 def plain(value: Any) -> Any:
@@ -70,7 +70,7 @@ def fitted(text: str, width: int) -> str:
 
 def duration(seconds: float) -> str:
     """How long something takes, in whole seconds and at least one: 8 s, 12 min 30 s."""
-    return format_time(max(1, round(seconds)) * 1e9).replace(".0", "")
+    return format_time(max(1, round(seconds)) * 1e9).replace(".0", "").removesuffix(f"{NBSP}0{NBSP}s")
 
 
 class Progress:
