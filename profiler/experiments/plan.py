@@ -83,6 +83,8 @@ def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: 
     if facts.summary is None:  # a finding of the run's trace
         raise UsageError(f"{diagnosis.source} has no steady steps to compare with", "Record more steps")
     given, program = program, program or recorded_program(run.meta)
+    if not (program.workload or program.command):
+        of_run(run)  # which says why
     finding: Finding | None
     if tried is None:
         finding = _choose(diagnosis, wanted, program)

@@ -14,8 +14,8 @@ from profiler.cli import main
 from profiler.paths import own_command
 from profiler.record.stop import carriers
 from profiler.run.reader import Run
-from tests.experiments.spooling import recorded
-from tests.record.running import environment
+from tests.experiments.spooling import PROGRAM, recorded
+from tests.record.running import environment, script
 from tests.runs import CPU_STAGES_MS, make_run
 from tests.waiting import until
 
@@ -72,7 +72,7 @@ def test_human_output_and_kept_recordings(tmp_path: Path) -> None:
 
 def test_a_program_that_ignores_the_setting(tmp_path: Path) -> None:
     path = recorded(tmp_path)
-    done = verify(tmp_path, DEAF="1")
+    done = verify(tmp_path, "--try", "num_workers=2", DEAF="1")
     assert done.returncode == 2
     assert "did not take num_workers" in done.stderr
     assert stored(path) == []
@@ -82,7 +82,66 @@ def test_a_program_that_fails_now(tmp_path: Path) -> None:
     recorded(tmp_path)
     done = verify(tmp_path, STATUS="3", STEPS="2")
     assert done.returncode == 2
-    assert "status 3" in done.stderr and len(done.stderr.strip().splitlines()) == 3
+    assert "fails as it was recorded: it ended with status 3 after 2 steps" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 3
+
+
+def test_a_program_that_the_remedy_crashes(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    done = verify(tmp_path, BREAKS="1")
+    assert done.returncode == 0, done.stderr
+    assert "fails with the remedy" in done.stdout
+    assert "it ran out of memory and ended with status 1; it said: torch.OutOfMemoryError" in done.stdout
+    assert stored(path)[0]["outcome"] == "fails with the remedy"
+    assert done.stderr.count("left out: B it ran out of memory") == 2
+
+
+def test_a_useless_change_shows_no_difference(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    done = verify(tmp_path, "--try", "num_workers=0", "--pairs", "3", "--json")
+    told = json.loads(done.stdout)
+    assert told["outcome"] == "no difference shown"
+    assert told["ratio"]["median"] == pytest.approx(1.0, abs=0.01)
+    assert told["prediction"] is None and told["score"] == "not scored" and told["finding"] is None
+    assert stored(path) == [told]
+
+
+def test_a_variable_of_the_environment(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    done = verify(tmp_path, "--try", "LOSS=0.5", "--pairs", "3", "--json", LOSS="0.25")
+    told = json.loads(done.stdout)
+    assert told["remedy"] == {"setting": "LOSS", "from": "0.25", "to": "0.5"}
+    assert told["loss"]["state"] == "differs"
+    assert (told["loss"]["a"], told["loss"]["b"]) == (0.25, 0.5)
+
+
+def test_a_command_with_a_placeholder(tmp_path: Path) -> None:
+    program = script(tmp_path, PROGRAM, "train.py")
+    run = tmp_path / "first.stepscope"
+    done = subprocess.run(
+        own_command("verify", "--json", "--pairs", "3", "--try", "note=one,two", "-o", str(run), "--",
+                    sys.executable, str(program), "--note={note}", "{{note}}"),
+        cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["remedy"] == {"setting": "note", "from": "one", "to": "two"}
+    assert told["outcome"] == "no difference shown" and len(told["pairs"]) == 3
+    assert stored(run) == [told]
+    with Run.open(run) as opened:
+        assert opened.meta["command"][-2:] == ["--note=one", "{note}"]
+    first, *_ = done.stderr.splitlines()
+    assert first.startswith("First 60 steps of") and "at most 5\u00a0min:" in first
+
+
+def test_a_command_that_fails_at_once(tmp_path: Path) -> None:
+    program = script(tmp_path, PROGRAM, "train.py")
+    done = subprocess.run(
+        own_command("verify", "--try", "num_workers=2", "-o", str(tmp_path / "first.stepscope"), "--",
+                    sys.executable, str(program)),
+        cwd=tmp_path, env=environment(tmp_path, STATUS="3", STEPS="2"), capture_output=True, text=True,
+        timeout=60)
+    assert done.returncode == 2
+    assert "the command fails as it is: it ended with status 3 after 2 steps" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -117,10 +176,22 @@ def test_death_of_verify_ends_the_children(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [["--pairs", "2"], ["--pairs", "9" * 400], ["--steps", "3"],
-                                  ["--steps", "9" * 400], ["9"], ["nothing"]])
+                                  ["--steps", "9" * 400], ["9"], ["nothing"], ["--try", "num_workers"],
+                                  ["--try", "lr=1,2"], ["1", "--try", "num_workers=2"], ["1", "2"],
+                                  ["--scoreboard", "--try", "num_workers=2"], ["-o", "x"],
+                                  ["--try", "num_workers=2", "--", "python"]])
 def test_unusable_arguments(tmp_path: Path, args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     path = make_run(tmp_path / "run.stepscope", meta={"command": [sys.executable], "cwd": str(tmp_path)})
     assert main(["verify", str(path), *args]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("args", [
+    [], ["--", "python", "x.py"], ["--try", "a=1,2", "--", "python", "{b}"],
+    ["--try", "a=1,2", "--", "python", "{a}", "{b}"], ["--try", "a=1", "--", "python", "{a}"],
+    ["--scoreboard", "no/such/folder"], ["--scoreboard", "--", "python"]])
+def test_unusable_arguments_without_a_run(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *args]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
@@ -129,3 +200,23 @@ def test_nothing_to_test_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["verify", str(path)]) == 2
     assert "compute_bound" in capsys.readouterr().err
     assert main(["verify", str(tmp_path / "no.stepscope")]) == 2
+
+
+def test_scoreboard(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                    monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPSCOPE_RUNS", str(tmp_path / "runs"))
+    assert main(["verify", "--scoreboard"]) == 0  # of no run at all
+    assert capsys.readouterr().out.startswith("0 experiments in 0 runs")
+    recorded(tmp_path)
+    assert verify(tmp_path, "--pairs", "3").returncode == 0
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "run.stepscope").rename(tmp_path / "runs" / "one.stepscope")
+    (tmp_path / "runs" / "torn.stepscope").write_bytes(b"SQLite format 3\0 and no more")
+    assert main(["verify", "--scoreboard"]) == 0
+    out = capsys.readouterr().out
+    assert "one" in out and "num_workers 0 \u2192 4" in out and "2.50" in out
+    assert "1 experiment in 1 run" in out and "Skipped: 1 file" in out
+    assert main(["verify", "--scoreboard", "--json", str(tmp_path / "runs" / "one.stepscope")]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["skipped"] == 0 and len(told["experiments"]) == 1
+    assert sum(told[word] for word in ("hit", "miss", "vague", "not_scored")) == 1

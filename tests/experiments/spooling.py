@@ -13,6 +13,8 @@ PROGRAM = """
 
     spool, wanted = os.environ["STEPSCOPE_SPOOL"], json.loads(os.environ.get("STEPSCOPE_INTERVENE", "{}"))
     workers = wanted.get("num_workers", 0) if not os.environ.get("DEAF") else 0
+    if os.environ.get("BREAKS") and wanted:
+        sys.exit("torch.OutOfMemoryError: CUDA out of memory")
     steps, pause = int(os.environ.get("STEPS", 60)), float(os.environ.get("PAUSE", 0))
     data = round(20e6 / max(1, workers))
     with open(os.path.join(spool, "%d.0.spool" % os.getpid()), "a") as out:
