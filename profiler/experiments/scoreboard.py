@@ -64,7 +64,7 @@ def scoreboard(paths: Sequence[Path]) -> Board:
             with Run.open(path) as run:
                 told = run.results("experiment")
             found = [_entry(path, one) for one in told if one.get("kind") == "verify"]
-        except (RunError, KeyError, TypeError, ValueError, OSError):
+        except (RunError, LookupError, TypeError, ValueError, ArithmeticError, OSError):
             skipped += 1
             continue
         runs += 1
