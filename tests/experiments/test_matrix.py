@@ -111,9 +111,22 @@ def test_traces_are_counted_apart() -> None:
     trace = Case(TRACE, "a.json.gz", ("sync_bound", "input_bound"))
     runs, traces = parts([line(CONTROL_CASE, "compute_bound"), line(trace, "input_bound", ("input_bound",))])
     assert runs and traces
-    assert runs["right"]["count"] == traces["right"]["count"] == 1 and not traces["rules"]
+    assert runs["right"]["count"] == traces["right"]["count"] == 1
+    assert not traces["rules"]  # the truth tells no costs
     assert traces["confusion"] == [{"expected": "input_bound", "found": "input_bound", "runs": 1}]
     assert parts([]) == (None, None)
+
+
+def test_warnings_of_a_trace_are_held_against_what_costs_in_truth() -> None:
+    truth = {"input_bound": 1.06, "sync_bound": 1.04, "launch_bound": 1.0, "host_bound": 1.2}
+    trace = Case(TRACE, "a", ("host_bound",), speedups=truth)
+    warned = ("host_bound", "launch_bound", "sync_bound", "tensor_cores")
+    rules = {row["name"]: row for row in table([line(trace, "host_bound", warned)])["rules"]}
+    assert set(rules) == {"host_bound", "input_bound", "launch_bound", "sync_bound"}
+    assert rules["host_bound"]["recall"] == rules["host_bound"]["precision"] == share(1, 1)
+    assert rules["input_bound"]["recall"] == share(0, 1)
+    assert rules["launch_bound"] == {"name": "launch_bound", "recall": share(0, 0), "precision": share(0, 1)}
+    assert rules["sync_bound"] == {"name": "sync_bound", "recall": share(0, 0), "precision": share(1, 1)}
 
 
 def test_tables_say_what_was_counted() -> None:
@@ -129,5 +142,6 @@ def test_tables_say_what_was_counted() -> None:
     assert ["control: threads=1", "`compute_bound`, blames nothing", "1 of 1"] in rows
     assert ["expected, found", "`compute_bound`", "`input_bound`", "`stuck`"] in rows
     assert "Interrupted" in markdown(Result(lines, 2, interrupted=True).to_json())
+    assert "No verdict was taken for another." in markdown(Result(lines[:1], 1).to_json())
     assert "hostname" not in Result(lines, 2).to_json()["machine"]
     assert line_text(lines[1]) == "fault few_workers 1: WRONG (another), stuck, 9.0 s"

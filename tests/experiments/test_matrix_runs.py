@@ -169,13 +169,20 @@ def write_truth(folder: Path, *rows: Any) -> Path:
 
 def test_labelled_traces_are_found_by_their_truth(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
-    write_truth(tmp_path, {"file": "a.json", "accept": ["input_bound", "sync_bound"], "verdict": "ambiguous"})
-    assert labelled(tmp_path) == [
-        Case(TRACE, "a.json", ("input_bound", "sync_bound"), trace=tmp_path / "a.json")]
+    row = {"file": "a.json", "accept": ["input_bound", "sync_bound"], "verdict": "ambiguous"}
+    known = [{"scenario": "no_sync", "speedup": 1.3}, {"scenario": "no_transfer", "speedup": 1.1},
+             {"scenario": "overlapped_transfer", "speedup": 1.2}, {"scenario": "compute_half", "speedup": 2}]
+    write_truth(tmp_path, row, {**row, "what_if": known}, {**row, "what_if": known, "what_if_scored": False})
+    plain, told, unscored = labelled(tmp_path)
+    assert plain == unscored == Case(
+        TRACE, "a.json", ("input_bound", "sync_bound"), trace=tmp_path / "a.json")
+    assert told.speedups == {"sync_bound": 1.3, "transfer_bound": 1.2}
 
 
 @pytest.mark.parametrize("row", [{"file": "b.json", "accept": ["input_bound"]}, {"file": "a.json"}, [], 3,
-                                 {"file": "a.json", "accept": []}, {"file": 3, "accept": ["x"]}])
+                                 {"file": "a.json", "accept": []}, {"file": 3, "accept": ["x"]},
+                                 {"file": "a.json", "accept": ["x"], "what_if": {"no_sync": 1.3}},
+                                 {"file": "a.json", "accept": ["x"], "what_if": [{"speedup": 1}]}])
 def test_a_truth_that_is_none_is_one_line(tmp_path: Path, row: Any) -> None:
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(UsageError):

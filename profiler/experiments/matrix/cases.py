@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from profiler.catalog import FaultInfo
 from profiler.errors import UsageError
 from profiler.experiments.program import Program
 from profiler.paths import own_command
+from profiler.rules.trace.verdict import gains
 
 BASE = {"size": "smallest", "device": "cpu"}  # the answers that faults state are of such runs
 HEALTHY = "compute_bound"  # the verdict of every control
@@ -29,6 +30,7 @@ class Case:
 
     `verdicts`: any of them is right. `rule`: whose finding must name a fault. `program`: what
     is recorded, with a trace window of `trace_steps`; None where `trace`, a file, is there already.
+    `speedups`: what the removal of a cost would give in truth, by the rule that blames it.
     """
 
     kind: str
@@ -38,13 +40,15 @@ class Case:
     program: Program | None = None
     trace_steps: int | None = None
     trace: Path | None = None
+    speedups: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """What tells whether an older result is of the same case."""
         program = self.program
         return {"kind": self.kind, "name": self.name, "verdicts": list(self.verdicts), "rule": self.rule,
                 "settings": dict(program.settings) if program else {},
-                "command": list(program.command) if program else [], "trace_steps": self.trace_steps}
+                "command": list(program.command) if program else [], "trace_steps": self.trace_steps,
+                "speedups": dict(self.speedups)}
 
 
 def control_settings(fault: FaultInfo, more: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -99,21 +103,30 @@ def _control_name(fault: FaultInfo) -> str:
 
 
 def labelled(folder: Path) -> list[Case]:
-    """Traces with their truth: `truth.jsonl` has one object a line, with `file` and `accept`, its verdicts.
+    """Traces with their truth: `truth.jsonl` has one object a line.
 
-    UsageError when the folder has no such file, or it is not as said.
+    `file` and `accept`, its verdicts, are needed; `what_if`, a list of {scenario, speedup}, is taken
+    where it is there, unless `what_if_scored` is false. UsageError when it is not as said.
     """
     path = folder / TRUTH
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        found = [Case(TRACE, str(row["file"]), tuple(map(str, row["accept"])), trace=folder / row["file"])
-                 for row in rows]
+        found = [Case(TRACE, str(row["file"]), tuple(map(str, row["accept"])), trace=folder / row["file"],
+                      speedups=_speedups(row)) for row in rows]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}",
                          "Name a folder of labelled traces") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{path} is no list of labelled traces: {error!r}",
                          'Each line is like {"file": "a.json.gz", "accept": ["input_bound"]}') from error
     if wrong := [case.name for case in found if not (case.trace and case.trace.is_file() and case.verdicts)]:
         raise UsageError(f"{path}: {wrong[0]} is not there, or has no verdict")
     return found
+
+
+def _speedups(row: Mapping[str, Any]) -> dict[str, float]:
+    """By rule, which in a trace has the name of its verdict. Of several scenarios the better one counts."""
+    if not row.get("what_if_scored", True):
+        return {}
+    told = {str(item["scenario"]): float(item["speedup"]) for item in row.get("what_if") or ()}
+    return {word: speedup for word, (speedup, _) in gains(told).items()}

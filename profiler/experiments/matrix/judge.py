@@ -39,8 +39,8 @@ def wrong(case: Case, told: Mapping[str, Any]) -> str:
 
     Always: the verdict is (one of) the stated. For a fault its rule's finding is also first or
     second among those of severity warning or error. For a control also no finding warns, and none
-    has a cost or a predicted gain above 5 % of the step. Of a labelled trace the truth states
-    nothing more.
+    has a cost or a predicted gain above 5 % of the step. Of a labelled trace it is the verdict alone:
+    several costs may be worth a finding in it, which precision and recall of the rules count.
     """
     if told["verdict"] not in case.verdicts:
         return f"verdict {told['verdict']}, not {' or '.join(case.verdicts)}"

@@ -8,8 +8,6 @@ from typing import Any
 from profiler.rules.base import plural
 from profiler.units import format_share
 
-RIGHT = "right"
-
 
 def markdown(told: Mapping[str, Any]) -> str:
     """Where and when, the share that is right, then tables by case, verdict, rule, and of confusion."""
@@ -18,7 +16,7 @@ def markdown(told: Mapping[str, Any]) -> str:
         blocks += [_headline(runs, "runs of faults and controls bring what they must"), _cases(runs["cases"]),
                    *_scores(runs), _confusion(runs)]
     if traces := told["traces"]:
-        blocks += [_headline(traces, "labelled traces get a verdict that their truth accepts"),
+        blocks += [_headline(traces, "labelled traces bring a verdict that their truth accepts"),
                    *_scores(traces), _confusion(traces)]
     if left_out := told["left_out"]:
         reasons: dict[str, list[str]] = {}
@@ -67,7 +65,7 @@ def _cases(cases: Sequence[Mapping[str, Any]]) -> str:
         must += f" by `{case['rule']}`" if case["rule"] else ", blames nothing"
         name = f"`{case['name']}`" if case["kind"] == "fault" else f"control: {case['name']}"
         rows.append((name, must, f"{case['right']} of {case['runs']}"))
-    return _table(("fault or control", "must bring", RIGHT), rows)
+    return _table(("fault or control", "must bring", "right"), rows)
 
 
 def _scores(part: Mapping[str, Any]) -> list[str]:
@@ -87,6 +85,8 @@ def _counted(share: Mapping[str, Any]) -> str:
 
 def _confusion(part: Mapping[str, Any]) -> str:
     """Expected verdicts down, found ones across."""
+    if all(item["expected"] == item["found"] for item in part["confusion"]):
+        return "No verdict was taken for another."
     cells = {(item["expected"], item["found"]): item["runs"] for item in part["confusion"]}
     found = sorted({item["found"] for item in part["confusion"]})
     rows = [(f"`{expected}`", *(str(cells.get((expected, word), "")) for word in found))
