@@ -19,13 +19,13 @@ import importlib.util
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from profiler.catalog import FaultInfo, fault, faults
 from profiler.cli._common import Progress, duration, plain, print_json
+from profiler.cli._folders import experiment_folder
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import UsageError, one_line
 from profiler.experiments.matrix import store
@@ -33,11 +33,9 @@ from profiler.experiments.matrix.cases import cases, labelled
 from profiler.experiments.matrix.run import Job, Listener, Result, expected_s, jobs
 from profiler.experiments.matrix.run import run as play_all
 from profiler.experiments.matrix.words import line_text, markdown
-from profiler.paths import runs_dir
 from profiler.units import format_number
 
 REPEATS, MOST = 5, 1000
-PREFIX = "matrix-"
 BUSY = 0.3
 
 
@@ -68,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.save and not args.save.absolute().parent.is_dir():
         raise UsageError(f"{args.save}: there is no such folder", "Name a file in one that is there")
     chosen: list[FaultInfo] = [fault(name) for name in dict.fromkeys(args.only)] or faults()
-    folder = _folder(args.output, args.resume)
+    folder = experiment_folder("matrix", store.LINES, args.output, args.resume)
     found, left_out = cases(chosen if args.repeats else [], folder)
     traces = labelled(args.traces) if args.traces else []
     if found and importlib.util.find_spec("torch") is None:
@@ -114,17 +112,6 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
 def _load() -> float:
     """Programs that wanted to run in the last minute, a core; 0 where the system does not tell."""
     return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
-
-
-def _folder(output: Path | None, resume: bool) -> Path:
-    if output is not None:
-        return output.absolute()
-    if not resume:
-        return (runs_dir() / f"{PREFIX}{time.strftime('%Y-%m-%d_%H-%M-%S')}").absolute()
-    older = [path.parent for path in runs_dir().glob(f"{PREFIX}*/{store.LINES}")]
-    if not older:
-        raise UsageError(f"there is no matrix in {runs_dir()} to resume", "Name its folder with -o")
-    return max(older, key=lambda path: path.name).absolute()
 
 
 def _kept(path: Path) -> dict[str, Any]:
