@@ -112,12 +112,15 @@ def _traced(run: Run, found: Diagnosis, trace: Mapping[str, Any]) -> Diagnosis:
     notes = tuple(dict.fromkeys((*found.notes, *(f"Trace: {note}" for note in trace["notes"]))))
     if not stored.speaks(trace):
         return replace(found, trace=trace, notes=notes)
-    ruled = _causes(trace["ruled_out"])
-    known = {title for title, _ in ruled}
+    ruled, traced = _causes(trace["ruled_out"]), stored.findings(trace)
+    told = {finding.rule for finding in traced}
+    known = {title for title, _ in ruled} | {
+        rule.title for rule in rules("profiler.rules.trace") if rule.name in told}
     return replace(
         found, decision=stored.decision(trace), headline=str(trace["headline"]), trace=trace, notes=notes,
-        findings=stored.joined(found.findings, stored.findings(trace)),
-        ruled_out=(*ruled, *((title, why) for title, why in found.ruled_out if title not in known)))
+        findings=stored.joined(found.findings, traced),
+        ruled_out=(*ruled, *((title, why) for title, why in found.ruled_out if title not in known)),
+        lacks=tuple((title, why) for title, why in found.lacks if title not in known))
 
 
 def _causes(told: list[dict[str, str]]) -> tuple[tuple[str, str], ...]:

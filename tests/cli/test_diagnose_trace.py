@@ -117,6 +117,16 @@ def test_host_costs_are_scaled_to_the_step_without_the_profiler(tmp_path, capsys
     assert "Trace: Host costs include the profiler's own" not in found["notes"]
 
 
+def test_what_the_trace_tells_is_not_lacked(tmp_path, capsys):
+    reads = {**GPU, "extras": {"syncs": 40, "sync": 5e6}}
+    lacking = told(capsys, make_run(tmp_path / "a.stepscope", **reads))
+    assert any("--trace-steps" in item["text"] for item in lacking["lacks"])
+    found = told(capsys, with_trace(tmp_path / "b.stepscope", loop(kernel_us=47), **reads))
+    assert [item["text"] for item in found["lacks"] if item["rule"] == "Synchronisation"] == []
+    titles = [item["rule"] for item in found["ruled_out"]]
+    assert titles.count("Synchronisation") == 1 and len(set(titles)) == len(titles)
+
+
 def test_one_cause_is_one_finding_with_the_evidence_of_both(tmp_path, capsys):
     path = with_trace(tmp_path / "a.stepscope", loop(wait_us=400), data_cpu=1.0, cores=16,
                       host={"target.cpu": 1.0}, **GPU)
