@@ -14,6 +14,7 @@ from profiler.analysis.facts import Facts, gather
 from profiler.analysis.series import covered
 from profiler.errors import TargetError
 from profiler.experiments.loss import printed
+from profiler.model import mapping
 from profiler.rules.base import plural
 from profiler.rules.verdict import training_processes
 from profiler.rules.words import failure
@@ -107,6 +108,24 @@ def why_failed(ended: Mapping[str, Any], output: bytes, done: int = 0) -> str:
     said = lines[-1].decode("utf-8", "replace").strip()[:MOST] if lines else ""
     return f"it {how}" + (f" after {plural(done, 'step')}" if done else "") + \
         (f"; it said: {said}" if said else "")
+
+
+def unapplied(path: Path, wanted: Mapping[str, Any]) -> str:
+    """Why an intervention of the probe was without effect; "" when each has told that it was applied.
+
+    A loader that had the wanted setting anyway tells nothing: it is asked in `Arm.loader`.
+    """
+    with Run.open(path) as run:
+        events = [(event.kind, mapping(event.data)) for event in run.events()]
+    applied = [data for kind, data in events if kind == "intervention"]
+    done = {data.get("setting") for data in applied} | {name for data in applied
+                                                        for name in mapping(data.get("to"))}
+    failed = {data.get("setting"): data.get("reason") for kind, data in events
+              if kind == "intervention_failed"}
+    for name in wanted:
+        if (name in failed or name not in done) and name != "inference":
+            return f"{name} was not applied: {failed.get(name) or 'nothing came to it'}"
+    return ""
 
 
 def stall_share(facts: Facts) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from profiler.errors import TargetError, UsageError
-from profiler.experiments.arm import LATE, Arm, read_arm
+from profiler.experiments.arm import LATE, Arm, read_arm, unapplied
 from profiler.experiments.change import LOADER
 from profiler.experiments.plan import Plan
 from profiler.experiments.result import Pair, Result, ratios
@@ -90,14 +91,16 @@ def _record(plan: Plan, arm: str, output: Path, tick: Callable[[float], None]) -
         output, limit_s=max(60.0, 10 * plan.expected_s(arm)), steps=plan.steps,
         name=f"verify {arm.upper()}", intervene=intervene, tick=tick)
     measured = read_arm(output, plan.of_epochs, plan.steps, plan.stalls)
-    check_applied(intervene, measured)
+    check_applied(output, intervene or {}, measured.loader)
     return measured
 
 
-def check_applied(intervene: dict[str, object] | None, measured: Arm) -> None:
-    """UsageError unless a recording had what the probe was to change."""
-    for setting, wanted in (intervene or {}).items():
-        if setting in LOADER and measured.loader.get(setting) != wanted:
-            raise UsageError(
-                f"the loader did not take {setting}={wanted}, it had {measured.loader.get(setting)}",
-                "The program sets it after making its loader: change it there, then record again")
+def check_applied(output: Path, intervene: Mapping[str, Any], loader: Mapping[str, Any]) -> None:
+    """UsageError unless a recording and the loader in it had what the probe was to change."""
+    for setting, wanted in intervene.items():
+        if setting not in LOADER:
+            if why := unapplied(output, {setting: wanted}):
+                raise UsageError(why)
+        elif loader.get(setting) != wanted:
+            raise UsageError(f"the loader did not take {setting}={wanted}, it had {loader.get(setting)}",
+                             "The program sets it itself after making its loader: change it there")

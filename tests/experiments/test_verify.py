@@ -190,11 +190,25 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(done <= total for done, total in seen)
 
 
-def test_remedy_without_effect_is_told() -> None:
-    check_applied({"num_workers": 4}, arm(20))
-    check_applied(None, arm(20))
+def test_remedy_without_effect_is_told(tmp_path: Path) -> None:
+    check_applied(tmp_path, {"num_workers": 4}, {"num_workers": 4})
+    check_applied(tmp_path, {}, {})
     with pytest.raises(UsageError, match="num_workers=2"):
-        check_applied({"num_workers": 2}, arm(20))
+        check_applied(tmp_path, {"num_workers": 2}, {"num_workers": 4})
+
+
+def test_what_the_probe_did_not_do_is_told(tmp_path: Path) -> None:
+    def said(writer: Any, start: int) -> None:
+        writer.event(start, "intervention", "info", "", data={"setting": "threads", "value": 2})
+        writer.event(start, "intervention_failed", "warning", "",
+                     data={"setting": "cudnn_benchmark", "reason": "this torch has no cuDNN"})
+
+    path = make_run(tmp_path / "a.stepscope", events=said)
+    check_applied(path, {"threads": 2}, {})
+    with pytest.raises(UsageError, match="cudnn_benchmark was not applied: this torch has no cuDNN"):
+        check_applied(path, {"cudnn_benchmark": True}, {})
+    with pytest.raises(UsageError, match="matmul_precision was not applied"):
+        check_applied(path, {"matmul_precision": "high"}, {})
 
 
 SLOW = {"data": 40.0, "forward": 2.0, "backward": 3.0}
