@@ -35,7 +35,7 @@ from profiler.experiments.matrix.run import run as play_all
 from profiler.experiments.matrix.words import line_text, markdown
 from profiler.units import format_number
 
-REPEATS, MOST = 5, 1000
+REPEATS, MOST = 5, 100
 BUSY = 0.3
 
 
@@ -84,10 +84,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapping[str, str]) -> Result:
-    missing = [job for job in work if store.finished(folder, job.case, job.repeat) is None]
+    known = store.finished(folder)
+    missing = [job for job in work if job.key not in known]
     done = f", {len(work) - len(missing)} are done already" if len(missing) < len(work) else ""
-    known = store.lines(folder)
-    _tell(f"{len(missing)} runs, about {duration(expected_s(missing, known))}{done}; kept in {folder}")
+    _tell(f"{len(missing)} runs, about {duration(expected_s(missing, list(known.values())))}{done}; "
+          f"kept in {folder}")
     if (load := _load()) > BUSY:
         _tell(f"The machine is not quiet: {format_number(load, 1)} programs a core wanted to run in the last "
               "minute, and what others do is in the figures")

@@ -26,6 +26,10 @@ class Job:
     case: Case
     repeat: int
 
+    @property
+    def key(self) -> str:
+        return store.key(self.case.to_json(), self.repeat)
+
 
 @dataclass
 class Listener:
@@ -91,14 +95,9 @@ def run(work: Sequence[Job], folder: Path, repeats: int, *, left_out: Mapping[st
     Ends by KeyboardInterrupt too: then what was finished is the result.
     """
     told = listener or Listener()
-    done: list[Mapping[str, Any]] = []
-    missing: list[Job] = []
-    for job in work:
-        line = store.finished(folder, job.case, job.repeat)
-        if line is None:
-            missing.append(job)
-        else:
-            done.append(line)
+    known = store.finished(folder)
+    missing = [job for job in work if job.key not in known]
+    done: list[Mapping[str, Any]] = [known[job.key] for job in work if job.key in known]
     interrupted = False
     try:
         while missing:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from profiler.errors import RunError, UsageError
 from profiler.experiments import lines as json_lines
-from profiler.experiments.matrix.cases import Case
 from profiler.version import code_digest
 
 LINES = "matrix.jsonl"
@@ -45,15 +45,15 @@ def add(folder: Path, line: Mapping[str, Any]) -> None:
     json_lines.append(folder / LINES, {**line, "code": code()})
 
 
-def lines(folder: Path) -> list[dict[str, Any]]:
-    """Every finished run, in order."""
+def key(case: Mapping[str, Any], repeat: int) -> str:
+    """The same for the same case, in its JSON form, and repeat."""
+    return json.dumps([case, repeat], sort_keys=True)
+
+
+def finished(folder: Path) -> dict[str, dict[str, Any]]:
+    """What this code came to, by `key`, in the order of the runs; nothing where there is no matrix yet."""
+    if not (folder / LINES).exists():
+        return {}
     found, _ = json_lines.read(folder / LINES)
-    return [line for line in found if {"case", "repeat", "state", "seconds", "code"} <= line.keys()]
-
-
-def finished(folder: Path, case: Case, repeat: int) -> dict[str, Any] | None:
-    """The result of this case and repeat by this code; None when there is none."""
-    for line in reversed(lines(folder)):
-        if (line["case"], line["repeat"], line["code"]) == (case.to_json(), repeat, code()):
-            return line
-    return None
+    return {key(line["case"], line["repeat"]): line for line in found
+            if {"case", "repeat", "state", "seconds"} <= line.keys() and line.get("code") == code()}
