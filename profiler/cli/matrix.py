@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.catalog import FaultInfo, fault, faults
-from profiler.cli._common import Progress, duration, plain, print_json
+from profiler.cli._common import Progress, duration, fitted, plain, print_json, shown
 from profiler.cli._folders import experiment_folder
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import UsageError, one_line
@@ -37,6 +37,7 @@ from profiler.units import format_number
 
 REPEATS, MOST = 5, 100
 BUSY = 0.3
+TEXT = 26  # letters beside the bar: a longer line would not be overwritten
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +97,7 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
 
         def tick(seconds: float, total: float, text: str) -> None:
             bar.update(seconds / total if total > 0 else 0.0,
-                       f"{text}, about {duration(total - seconds)} left")
+                       f"{duration(total - seconds)} left, {fitted(text, TEXT)}")
 
         def finished(line: Mapping[str, Any]) -> None:
             bar.clear()
@@ -141,7 +142,7 @@ def _print(told: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(told)
     else:
-        print(markdown(told))
+        print(markdown(shown(told)))
 
 
 def _tell(text: str) -> None:

@@ -117,7 +117,7 @@ def _next(missing: Sequence[Job], folder: Path, keep: bool, done: Sequence[Mappi
     case, repeat = missing[0].case, missing[0].repeat
     before, left = sum(line["seconds"] for line in done), expected_s(missing, done)
     own = expected_s(missing[:1], done)
-    text = f"{case.kind} {case.name}, {len(missing)} to go"
+    text = f"{len(missing)} to go, {case.kind} {case.name}"
 
     def tick(seconds: float) -> None:
         told.tick(before + min(seconds, own), before + left, text)
