@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shlex
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, duration, plain
+from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._sweep import change_line
 from profiler.errors import TargetError, one_line
@@ -28,6 +27,7 @@ from profiler.experiments.sweep.points import Axes, label
 from profiler.experiments.sweep.result import Sweep
 from profiler.experiments.sweep.run import Bench, Listener, expected_s, run_points
 from profiler.experiments.sweep.subject import Point, Subject
+from profiler.rules.base import plural
 from profiler.units import format_rate
 
 RESULT = "sweep.json"
@@ -59,7 +59,7 @@ class Work:
             "working directory": str(program.cwd), "number of steps": self.steps,
             "machine": platform.node()}, self.resume)
         of_epochs = "persistent_workers" in self.subject.keys
-        with _recordings(self.folder if self.keep else None) as place, terminated_as_interrupt(), \
+        with recordings("sweep", self.folder if self.keep else None) as place, terminated_as_interrupt(), \
                 Progress(title, 1.0) as bar:
             yield Bench(Recorder(self.subject, self.steps, of_epochs), kept, place, self.repeats, self.seed,
                         self.most_memory, self.limit_s, self.keep, _listener(bar)), bar
@@ -157,9 +157,9 @@ def _budget(bench: Bench, chosen: list[Point], skipped: Skipped, folder: Path) -
     usual = expected_s(bench.journal, "", chosen[0])
     time_s = f", about {duration(left * usual)}" if usual else "; the first tells how long they take"
     return one_line(
-        f"At most {left} runs of {len(chosen)} points{time_s}"
-        + (f"; {sum(runs)} are done already" if sum(runs) else "")
-        + (f"; {len(skipped)} combinations cannot be" if skipped else "") + f"; kept in {folder}")
+        f"At most {plural(left, 'run')} of {plural(len(chosen), 'point')}{time_s}"
+        + (f"; done already: {sum(runs)}" if sum(runs) else "")
+        + (f"; {plural(len(skipped), 'combination')} left out" if skipped else "") + f"; kept in {folder}")
 
 
 def _listener(bar: Progress) -> Listener:
@@ -170,7 +170,7 @@ def _listener(bar: Progress) -> Listener:
         bar.clear()
         tell(one_line(f"{label(point)}, run {number}: {run_text(measured)}"))
         if left:
-            tell(f"about {duration(left)} left")
+            tell(f"The other runs take at most about {duration(left)}")
 
     def dropped(point: Point, why: str) -> None:
         bar.clear()
@@ -199,18 +199,6 @@ def _notes(bench: Bench, subject: Subject) -> tuple[str, ...]:
             notes.append("No epoch began within the steps of a run, so that persistent_workers could show "
                          "nothing: give more --steps")
     return tuple(notes)
-
-
-@contextmanager
-def _recordings(keep: Path | None) -> Iterator[Path]:
-    if keep is not None:
-        yield keep
-        return
-    folder = Path(tempfile.mkdtemp(prefix="stepscope-sweep-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def tell(text: str) -> None:
