@@ -234,7 +234,7 @@ def test_the_last_rank_computes_more(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(4):
             made(torch.ones(1, 3))
         counts.append(len(called))
-    assert counts == [4, 4 + 4.5 * 4]
+    assert counts == [4, 4 + 12 * 4]
 
 
 def test_temporary_files_are_gone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
