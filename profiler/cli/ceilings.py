@@ -107,7 +107,7 @@ def budget(plan: Plan) -> str:
     runs, usual = plan.recordings(), plan.expected_s()
     time_s = f"about {duration(runs * usual)}" if usual else "the first tells how long they take"
     return (f"{'' if plan.kind else 'At most '}{runs} recordings of {plan.steps} steps, {time_s}: "
-            f"the program as it is and its stages alone, {plan.repeats} times each")
+            f"the program as it is and its stages alone, {plural(plan.repeats, 'time')} each")
 
 
 def _listener(bar: Progress) -> Listener:

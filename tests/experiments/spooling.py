@@ -7,7 +7,8 @@ from pathlib import Path
 from profiler.record.start import record_command
 from tests.record.running import environment, script
 
-# ms of a step in stages: with no worker the wait is DATA, with n workers DATA / n.
+# ms of a step in stages: with no worker the wait is 20, with n workers 20 / n, with a kept batch none. The
+# rest is 5, alone with the loader 0, and 2.5 without backward and optimizer. FAILS: with this it ends badly.
 PROGRAM = """
     import json, os, sys, time
 
@@ -16,22 +17,32 @@ PROGRAM = """
     if os.environ.get("BREAKS") and wanted:
         sys.exit("torch.OutOfMemoryError: CUDA out of memory")
     steps, pause = int(os.environ.get("STEPS", 60)), float(os.environ.get("PAUSE", 0))
-    data = round(20e6 / max(1, workers))
+    if os.environ.get("FAILS") in wanted:
+        sys.exit("it broke")
+    told = {} if os.environ.get("DEAF") else wanted
+    data = 0 if told.get("cached_batch") or told.get("device_batch") else round(20e6 / max(1, workers))
+    alone, half = told.get("loader_only"), told.get("forward_only")
+    forward, other = (0, 0) if alone else (2000000, 500000)
+    backward, optimizer = (0, 0) if alone or half else (2000000, 500000)
+    steps, rest = alone or steps, forward + backward + optimizer + other
     with open(os.path.join(spool, "%d.0.spool" % os.getpid()), "a") as out:
         def put(*record):
             out.write(json.dumps(record) + "\\n")
             out.flush()
 
-        t = time.monotonic_ns() - steps * (data + 5000000)
+        t = time.monotonic_ns() - steps * (data + rest)
         put("hello", {"version": 1, "pid": os.getpid(), "ppid": os.getppid(), "t": t, "python": "3.11",
                       "argv": sys.argv, "rank": None, "world": None})
         put("torch", {"version": "2.9.0", "cuda": None, "device_count": None, "uuid": {}})
         put("loader", {"num_workers": workers, "batch_size": 8, "prefetch_factor": 2 if workers else None,
                        "pin_memory": False, "persistent_workers": False, "dataset": "Made", "train": True,
                        "site": "train.py:7"})
+        for name, value in told.items():
+            put("event", t, "intervention", "info", name, {"setting": name, "value": value})
         for k in range(steps):
-            wall = data + 5000000
-            put("step", k, t, t + wall, data, 0, 2000000, 2000000, 500000, 1000000, 6000000, 8, 1, 0, 0, 0)
+            wall = data + rest
+            put("step", k, t, t + wall, data, 0, forward, backward, optimizer, 1000000, 6000000, 8, 1, 0, 0,
+                0)
             t += wall
             if pause or os.path.exists("slow"):
                 time.sleep(pause or 0.5)

@@ -128,8 +128,8 @@ def _parts(levels: Mapping[str, Level], told: _Words, noise: float) -> str:
                  else " Copies of the batch cost nothing that can be seen.")
     work = device or cached
     if work and forward and forward.median < work.median:
-        text += (f" Forward alone takes {told.of(forward.median)} of it, backward and optimizer "
-                 f"{told.of(work.median - forward.median)}.")
+        text += (f" Backward and optimizer take {told.of(work.median - forward.median)} of it, forward with "
+                 f"the rest of the loop {told.of(forward.median)}.")
     return text
 
 
