@@ -5,7 +5,7 @@ from __future__ import annotations
 from profiler.analysis.estimate import WORK
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.precision import main_type
+from profiler.rules.tensor_cores import main_type
 
 NAME = "compute_bound"
 TITLE = "Compute"
@@ -71,6 +71,6 @@ def _limit(facts: Facts) -> str:
         return ("Memory is busy most of the time, so that its bandwidth may be the limit: fuse operators "
                 "(torch.compile), a smaller type (bfloat16), channels_last for convolutions.")
     if busy and power is not None and power < FAINT:
-        return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: kernels fill little of it. "
-                "A larger batch, or torch.compile; a trace tells which kernels.")
+        return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: kernels fill little of "
+                "it. A larger batch, or torch.compile; a trace tells which kernels.")
     return ""

@@ -13,6 +13,7 @@ TITLE = "Copies to the device"
 WORTH = 0.03
 FULL = 0.7  # of the link's rate, from which copies are as fast as can be
 SMALL, MANY = 64 << 10, 16  # bytes of a copy, and so many of them a step
+JOIN = "Join what a batch is made of into few tensors before the copy: each one has a cost of its own."
 AHEAD = "Copy one batch ahead with non_blocking=True"
 
 
@@ -77,8 +78,7 @@ def _against(facts: Facts, moved: Moved) -> tuple[str, Remedy | None, str]:
     """Title, what can be tried, and advice where nothing can."""
     asked = facts.loader.get("pin_memory")
     if moved.crumbs:
-        return "Many small copies", None, \
-            "Join what a batch is made of into few tensors before the copy: each one has a cost of its own."
+        return "Many small copies", None, JOIN
     if moved.pageable and asked is False:
         return "Pageable copies: pin_memory on", Remedy("pin_memory", False, True), ""
     if moved.pageable and asked:

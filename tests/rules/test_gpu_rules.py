@@ -10,9 +10,9 @@ from profiler.rules import (
     convolutions,
     memory_pressure,
     other_processes,
-    precision,
     shapes,
     sync,
+    tensor_cores,
     throttling,
     transfer,
 )
@@ -117,7 +117,7 @@ def test_reads_that_take_time_need_a_trace(path):
 
 
 def test_float32_products_where_tensor_cores_would_do(path):
-    found = finding(precision, gpu_facts(path, **BUSY, properties={"numerics": FLOAT32}))
+    found = finding(tensor_cores, gpu_facts(path, **BUSY, properties={"numerics": FLOAT32}))
     assert found.remedy.to_json() == {"setting": "matmul_precision", "from": "highest", "to": "high"}
     assert found.severity == "warning" and found.prediction is None
 
@@ -128,15 +128,15 @@ def test_float32_products_where_tensor_cores_would_do(path):
 ])
 def test_nothing_to_say_of_precision(path, told, device_is, word):
     facts = gpu_facts(path, **BUSY, properties={"numerics": {**FLOAT32, **told}}, device_is=device_is)
-    assert word in precision.check(facts).ruled_out
+    assert word in tensor_cores.check(facts).ruled_out
 
 
 def test_precision_matters_less_beside_tf32_convolutions_or_a_host_that_holds_up(path, tmp_path):
-    convolves = {**FLOAT32, "convolutions": True}
-    assert finding(precision, gpu_facts(path, **BUSY, properties={"numerics": convolves})).severity == "info"
+    told = {"numerics": {**FLOAT32, "convolutions": True}}
+    assert finding(tensor_cores, gpu_facts(path, **BUSY, properties=told)).severity == "info"
     idle = gpu_facts(tmp_path / "b.stepscope", device=STAGES, lag={"data": 0.1}, gpu={"gpu.util": 0.1},
                      properties={"numerics": FLOAT32})
-    assert finding(precision, idle).severity == "info"
+    assert finding(tensor_cores, idle).severity == "info"
 
 
 @pytest.mark.parametrize(("numerics", "seen", "word"), [

@@ -37,9 +37,12 @@ def against_launches(facts: TraceFacts, rows: Ints) -> Remedy | None:
     alone = not facts.communication.count  # with collectives a graph is more than a setting
     if alone and len(each) > 1 and (each == each[0]).all():
         return Remedy("cuda_graphs", False, True)  # the same launches in every step
-    if any(_COMPILED.search(name) for name in facts.trace.names):
-        return None
-    return Remedy("compile", "off", "default")
+    return None if compiled(facts) else Remedy("compile", "off", "default")
+
+
+def compiled(facts: TraceFacts) -> bool:
+    """Whether the trace shows code of torch.compile."""
+    return any(_COMPILED.search(name) for name in facts.trace.names)
 
 
 def _fused_optimizer(facts: TraceFacts, rows: Ints) -> Remedy | None:

@@ -34,6 +34,15 @@ def check(facts: TraceFacts) -> Outcome:
                            SOURCE),
                   Evidence(f"Difference, sum per {unit(facts)}", ms(idle), "ms", SOURCE)),
         counter_evidence=(Evidence("By names: a lower bound of their use", source=SOURCE),),
-        remedy=Remedy("float32_matmul_precision", "highest", "high") if isinstance(major, int)
-        and major >= AMPERE else None,
+        remedy=Remedy("matmul_precision", "highest", "high") if isinstance(major, int)
+        and major >= AMPERE and _float32(facts) else None,
         advice="Use autocast (bfloat16; float16 before Ampere), and sizes that are multiples of 8."),))
+
+
+def _float32(facts: TraceFacts) -> bool:
+    """Whether float32 beside the tensor cores takes more time than narrow types; true where none is told."""
+    spent = {"fp32": 0, "fp16": 0, "bf16": 0}
+    for kind, ns in zip(facts.work.dtype, facts.work.time.tolist(), strict=True):
+        if kind in spent:
+            spent[kind] += ns
+    return 2 * spent["fp32"] >= sum(spent.values())

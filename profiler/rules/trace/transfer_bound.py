@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from profiler.analysis.trace.device.copies import copies
 from profiler.rules.base import Evidence, Finding, Outcome, Remedy, ms
 from profiler.rules.decision import GAIN
 from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
 from profiler.rules.trace.facts import TraceFacts
+from profiler.rules.transfer import AHEAD as AHEAD_OF
+from profiler.rules.transfer import JOIN, MANY, SMALL
 from profiler.trace.model import Flags
 from profiler.trace.names import Copy
 
@@ -37,13 +40,18 @@ def check(facts: TraceFacts) -> Outcome:
             over = f"the {len(facts.windows)} counted steps" if facts.steps.per_step else "the trace"
             evidence.append(Evidence(f"{text}, in {over}", size, "B", SOURCE))
             evidence.append(Evidence(f"{text}, rate", rate, "B/s", SOURCE))
-    remedy = _remedy(facts, _time(facts, pageable) > _time(facts, pinned))
+    count, mean, hidden = _batch(facts)
+    evidence += [Evidence(f"Copies to the device per {unit(facts)}", count, "count", SOURCE),
+                 Evidence("Of their time beside compute", hidden, "share", SOURCE)]
+    crumbs = count >= MANY and mean is not None and mean < SMALL
+    remedy = None if crumbs else _remedy(facts, _time(facts, pageable) > _time(facts, pinned))
     rows = facts.joined.launch[facts.activities & (pageable | pinned | (copy == Copy.H2D))]
     return Outcome((Finding(
-        NAME, _TITLES.get(remedy.setting if remedy else "", "Copies of the batch take time"),
+        NAME, "Many small copies" if crumbs else
+        _TITLES.get(remedy.setting if remedy else "", "Copies of the batch take time"),
         severity(facts, NAME, *SCENARIOS), ms(facts.cost(NAME)), evidence=tuple(evidence),
         counter_evidence=doubts(facts, *SCENARIOS), remedy=remedy,
-        advice="" if remedy else "Copy one batch ahead with non_blocking=True, or in a smaller type (uint8).",
+        advice="" if remedy else JOIN if crumbs else f"{AHEAD_OF}, or in a smaller type (uint8).",
         prediction=at_most(facts, *(SCENARIOS if remedy != AHEAD else SCENARIOS[1:])),
         site=site(facts, rows[rows >= 0])),))
 
@@ -54,6 +62,16 @@ def _remedy(facts: TraceFacts, pageable: bool) -> Remedy | None:
         return PINNED
     told = facts.scenario("overlapped_transfer")
     return AHEAD if told is not None and told.speedup > GAIN else None
+
+
+def _batch(facts: TraceFacts) -> tuple[float, float | None, float]:
+    """Copies to the device per step, their mean size in bytes, and the share of their time beside compute."""
+    found = [c for c in copies(facts.joined, facts.activities) if c.kind.startswith("h2d")]
+    count, took = sum(c.count for c in found), sum(c.total_ns for c in found)
+    size = sum(c.bytes or 0 for c in found)
+    hidden = sum(c.overlapped_ns for c in found)
+    return (count / max(len(facts.windows), 1), size / count if size and count else None,
+            hidden / took if took else 0.0)
 
 
 def _time(facts: TraceFacts, rows: Flags) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, Remedy
 
-NAME = "precision"
-TITLE = "Precision"
+NAME = "tensor_cores"
+TITLE = "Tensor cores"
 AMPERE = 8  # compute capability: float32 as TF32, and bfloat16
 MOST = 0.5  # share of the weights, or of the step in compute, from which it matters
 
