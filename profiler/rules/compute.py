@@ -71,6 +71,6 @@ def _limit(facts: Facts) -> str:
         return ("Memory is busy most of the time, so that its bandwidth may be the limit: fuse operators "
                 "(torch.compile), a smaller type (bfloat16), channels_last for convolutions.")
     if busy and power is not None and power < FAINT:
-        return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: kernels fill little of "
-                "it. A larger batch, or torch.compile; a trace tells which kernels.")
+        return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: its kernels may fill "
+                "little of it. A larger batch, or torch.compile; a trace tells which kernels.")
     return ""

@@ -39,7 +39,7 @@ def check(facts: Facts) -> Outcome:
     text = f"at most {room.high}" if room.at_most else f"about {room.low}"
     if not room.at_most and room.low < ROOM * batch:
         return Outcome(ruled_out=f"room for a batch of {text}")
-    return _finding(facts, f"Memory has room for a batch of {text}", "info", room, batch, full)
+    return _finding(facts, f"Memory has room for a batch of {text}, now {batch}", "info", room, batch, full)
 
 
 def batch_of(facts: Facts) -> int | None:
