@@ -37,7 +37,7 @@ from profiler.units import format_number
 
 REPEATS, MOST = 5, 100
 BUSY = 0.3
-TEXT = 26  # letters beside the bar: a longer line would not be overwritten
+TEXT = 21  # letters beside the bar: a longer line would not be overwritten
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

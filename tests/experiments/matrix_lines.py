@@ -15,7 +15,7 @@ CONTROL_CASE = Case(CONTROL, "threads=1", (HEALTHY,))
 
 
 def line(case: Case, verdict: str = "", rules: tuple[str, ...] = (), right: bool = True, repeat: int = 1,
-         state: str = "told", seconds: float = 9.0) -> dict[str, Any]:
+         state: str = "told", seconds: float = 9.0, others: float = 0.0) -> dict[str, Any]:
     return {"case": case.to_json(), "repeat": repeat, "state": state, "verdict": verdict or None, "also": [],
             "rules": list(rules), "right": right, "why": "" if right else "another", "versions": {},
-            "seconds": seconds}
+            "seconds": seconds, "others": others}

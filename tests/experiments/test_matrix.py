@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from profiler.experiments.matrix.cases import NEEDS_GPU, TRACE, Case
 from profiler.experiments.matrix.judge import above_the_line, warnings, wrong
+from profiler.experiments.matrix.others import Accounts, accounts, others
 from profiler.experiments.matrix.run import Result
 from profiler.experiments.matrix.table import parts, share, table, wilson
 from profiler.experiments.matrix.words import line_text, markdown
@@ -127,6 +129,39 @@ def test_warnings_of_a_trace_are_held_against_what_costs_in_truth() -> None:
     assert rules["input_bound"]["recall"] == share(0, 1)
     assert rules["launch_bound"] == {"name": "launch_bound", "recall": share(0, 0), "precision": share(0, 1)}
     assert rules["sync_bound"] == {"name": "sync_bound", "recall": share(0, 0), "precision": share(1, 1)}
+
+
+def test_runs_that_others_disturbed_are_told_apart() -> None:
+    good, bad = line(fault_case(), "input_bound"), line(fault_case(), right=False, state="stuck", others=0.9)
+    found = table([good, good, bad])
+    assert found["right"] == share(2, 3) and found["right_alone"] == share(2, 2)
+    text = markdown(Result([good, good, bad], 1).to_json()).replace("\u00a0", " ")
+    assert "During 1 of them other programs kept more than 0.25 cores busy; of the rest 2 of 2" in text
+    assert "other programs" not in markdown(Result([good], 1).to_json())
+    assert line_text(bad).endswith("9.0 s, 0.9 cores busy with others")
+
+
+def test_that_the_machine_is_noisy_is_held_against_what_others_took() -> None:
+    noisy = [line(CONTROL_CASE, "compute_bound", ("noisy_machine",), right=False, others=busy)
+             for busy in (0.1, 0.6, 1.4)]
+    [rule] = table(noisy)["rules"]
+    assert rule == {"name": "noisy_machine", "recall": share(0, 0), "precision": share(2, 3)}
+
+
+def test_what_others_took_is_everybodys_less_ours() -> None:
+    before = Accounts(100.0, 1000.0, 50.0)
+    assert others(before, Accounts(110.0, 1012.0, 57.0)) == pytest.approx(0.5)
+    assert others(before, Accounts(110.0, 1005.0, 56.0)) == 0.0  # clocks of different grain
+    assert others(before, before) == 0.0
+
+
+def test_accounts_of_this_machine_add_up() -> None:
+    before = accounts()
+    until = before.clock + 0.2
+    while (after := accounts()).clock < until:
+        pass
+    assert 0 < after.ours - before.ours <= 1.1 * (after.clock - before.clock)
+    assert after.everybody > before.everybody and others(before, after) <= os.cpu_count() + 0.2
 
 
 def test_tables_say_what_was_counted() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from profiler.errors import ProfilerError, TargetError
 from profiler.experiments.matrix.cases import CONTROL, Case
 from profiler.experiments.matrix.judge import above_the_line, warnings, wrong
+from profiler.experiments.matrix.others import accounts, others
 from profiler.experiments.program import Program
 from profiler.paths import own_command
 from profiler.rules.words import failure
@@ -30,9 +31,10 @@ def play(case: Case, repeat: int, folder: Path, *, keep: bool = False, limit_s: 
          tick: Callable[[float], None] = lambda seconds: None) -> dict[str, Any]:
     """What came of it: state (told, crashed, stuck), verdict, rules that warn, right, why not, seconds.
 
-    What fails in the recording or in the diagnosis is told of this run, not raised.
+    `others`: cores that other programs kept busy meanwhile. What fails in the recording or in the
+    diagnosis is told of this run, not raised.
     """
-    begin = time.monotonic()
+    before = accounts()
     output = folder / f"{''.join(c if c.isalnum() else '-' for c in case.name)}-{repeat}.stepscope"
     line: dict[str, Any] = {"case": case.to_json(), "repeat": repeat, "state": TOLD, "verdict": None,
                             "also": [], "rules": [], "right": False, "why": "", "versions": {}}
@@ -51,7 +53,9 @@ def play(case: Case, repeat: int, folder: Path, *, keep: bool = False, limit_s: 
     finally:
         if not keep:
             _remove(output)
-    return {**line, "seconds": round(time.monotonic() - begin, 1)}
+    after = accounts()
+    return {**line, "seconds": round(after.clock - before.clock, 1),
+            "others": round(others(before, after), 2)}
 
 
 def recorded(program: Program, output: Path, limit_s: float, trace_steps: int | None = None,

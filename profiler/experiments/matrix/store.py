@@ -56,4 +56,4 @@ def finished(folder: Path) -> dict[str, dict[str, Any]]:
         return {}
     found, _ = json_lines.read(folder / LINES)
     return {key(line["case"], line["repeat"]): line for line in found
-            if {"case", "repeat", "state", "seconds"} <= line.keys() and line.get("code") == code()}
+            if {"case", "repeat", "state", "seconds", "others"} <= line.keys() and line.get("code") == code()}

@@ -9,12 +9,14 @@ from typing import Any
 
 from profiler.experiments.matrix.cases import FAULT, HEALTHY, TRACE
 from profiler.experiments.matrix.judge import FIRST
+from profiler.experiments.matrix.others import DISTURBED
 from profiler.experiments.matrix.play import CRASHED, STUCK, TOLD
 from profiler.rules.decision import GAIN
 from profiler.rules.trace.evidence import WORTH
 
 Line = Mapping[str, Any]
 Z = 1.959964  # of 95 %
+NOISY = "noisy_machine"  # the rule that tells of other programs
 
 
 def wilson(hits: int, count: int) -> tuple[float, float]:
@@ -42,11 +44,14 @@ def table(lines: Sequence[Line]) -> dict[str, Any]:
     """Of runs alike: the share that is right, and by case, verdict and rule.
 
     A run that crashed or got stuck was not diagnosed: it is not right, and counts against
-    the recall of what it should have brought.
+    the recall of what it should have brought. `right_alone` is of the runs that other programs
+    left alone; all else is of every run.
     """
     pairs = Counter((_expected(line), _found(line)) for line in lines)
+    alone = [line for line in lines if line["others"] < DISTURBED]
     return {
         "right": share(sum(line["right"] for line in lines), len(lines)),
+        "right_alone": share(sum(line["right"] for line in alone), len(alone)),
         "crashed": sum(line["state"] == CRASHED for line in lines),
         "stuck": sum(line["state"] == STUCK for line in lines),
         "cases": _cases(lines), "verdicts": _verdicts(pairs),
@@ -103,7 +108,8 @@ def _rules(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Of every rule that had to warn, or did.
 
     Recall: of the runs whose fault states the rule, those in which it is first or second. Precision: of
-    the runs in which it warns (in a control: blames), those whose fault states it or whose verdict it is.
+    the runs in which it warns (in a control: blames), those whose fault states it or whose verdict it is;
+    of noisy_machine those that others disturbed by the account of the matrix.
     A labelled trace had to bring a warning of what costs more than 5 % in truth, at any place, and one is
     due from 3 % on; of a rule whose cost the truth does not tell nothing is counted.
     """
@@ -131,6 +137,8 @@ def _brought(line: Line, rule: str) -> bool:
 def _due(line: Line, rule: str) -> bool | None:
     """Whether a warning of this rule is no false alarm; None where nobody knows."""
     case = line["case"]
+    if rule == NOISY and case["kind"] != TRACE:
+        return bool(line["others"] >= DISTURBED)
     if case["kind"] == TRACE:
         return case["speedups"][rule] >= 1 + WORTH if rule in case["speedups"] else None
     return case["kind"] == FAULT and (rule == case["rule"] or (rule in case["verdicts"] and rule != HEALTHY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from profiler.experiments.matrix.others import DISTURBED
 from profiler.rules.base import plural
 from profiler.units import format_share
 
@@ -31,7 +32,8 @@ def line_text(line: Mapping[str, Any]) -> str:
     case = line["case"]
     said = f"{line['verdict']} [{', '.join(line['rules'])}]" if line["verdict"] else line["state"]
     why = "right" if line["right"] else f"WRONG ({line['why']})"
-    return f"{case['kind']} {case['name']} {line['repeat']}: {why}, {said}, {line['seconds']:.1f} s"
+    busy = f", {line['others']:.1f} cores busy with others" if line["others"] >= DISTURBED else ""
+    return f"{case['kind']} {case['name']} {line['repeat']}: {why}, {said}, {line['seconds']:.1f} s{busy}"
 
 
 def _where(told: Mapping[str, Any]) -> str:
@@ -43,11 +45,16 @@ def _where(told: Mapping[str, Any]) -> str:
 
 
 def _headline(part: Mapping[str, Any], what: str) -> str:
-    right = part["right"]
+    right, alone = part["right"], part["right_alone"]
     lost = [f"{part[state]} {text}" for state, text in (("crashed", "crashed"), ("stuck", "got stuck"))
             if part[state]]
-    return (f"**{right['hits']} of {right['count']} {what}: {_share(right)}**"
+    text = (f"**{right['hits']} of {right['count']} {what}: {_share(right)}**"
             + (f"; {' and '.join(lost)}" if lost else "") + ".")
+    if disturbed := right["count"] - alone["count"]:
+        text += (f" During {disturbed} of them other programs kept more than {DISTURBED:g} cores busy"
+                 + (f"; of the rest {alone['hits']} of {alone['count']} are right: {_share(alone)}."
+                    if alone["count"] else "."))
+    return text
 
 
 def _share(share: Mapping[str, Any]) -> str:
