@@ -34,7 +34,7 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     """Run `plan`, telling on stderr how far it is, and keep the result in the run file at `path`."""
     _tell(budget(plan))
     if plan.program.workload is None:  # a run may come from somebody else: what it starts is said first
-        _tell(one_line(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}"))
+        _tell(one_line(f"It starts {shlex.join(plan.start('a')[0].command)} in {plan.program.cwd}"))
     with recordings("verify", keep) as folder, terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:

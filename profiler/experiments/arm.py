@@ -56,11 +56,12 @@ class Arm:
     batch: float | None = None
     work: str = "samples"
     latency_ms: float | None = None
+    others: float | None = None  # share of the machine's cores that other programs kept busy
 
     def to_json(self) -> dict[str, Any]:
         return {"step_ms": self.step_ms, "median_ms": self.median_ms, "steady_steps": self.steady,
                 "stages_ms": dict(self.stages_ms), "throughput": self.throughput, "marks": list(self.marks),
-                "batch": self.batch, "latency_ms": self.latency_ms}
+                "batch": self.batch, "latency_ms": self.latency_ms, "others": self.others}
 
 
 def read_arm(path: Path, of_epochs: bool = False, steps: int | None = None, stalls: float = 0.0) -> Arm:
@@ -88,7 +89,7 @@ def read_arm(path: Path, of_epochs: bool = False, steps: int | None = None, stal
         stages_ms={name: ns / 1e6 for name, ns in summary.stages.items()}, throughput=summary.throughput,
         marks=marks, loader=facts.loader, losses=losses, told=what, batch=summary.batch,
         work=summary.unit,
-        latency_ms=told.get("latency", {}).get("p50_ms"))
+        latency_ms=told.get("latency", {}).get("p50_ms"), others=facts.others)
 
 
 def why_failed(ended: Mapping[str, Any], output: bytes, done: int = 0) -> str:

@@ -16,6 +16,7 @@ from profiler.model import STAGES
 
 APART = 0.05  # mean and median tell different stories
 OTHER_SIZE = 0.02  # from which on steps of A and B hold different amounts of work
+CROWDED = 0.2  # share of the cores that others keep busy, worth telling
 SIDES = {"a": "before", "b": "with the remedy"}
 
 
@@ -166,6 +167,10 @@ class Result:
         if self.ratio is not None and FEWEST <= self.ratio.pairs < ENOUGH:
             notes.append(f"The interval of {self.ratio.pairs} pairs is their range, which holds the true "
                          f"ratio in {100 * self.ratio.coverage:.0f} of 100 cases, not 95")
+        others = _mean([arm.others for pair in self.good for arm in pair])
+        if others is not None and others > CROWDED:
+            notes.append(f"Other programs kept {100 * others:.0f} % of the cores busy: "
+                         "pairs differ less on a quiet machine")
         if self.unit == "request":
             notes.append("The ratio is of the latency of the median request, which no prediction is about")
         elif self.unit == "sample":
@@ -201,8 +206,10 @@ def _sides(good: Good, value: Callable[[Arm], float | None]) -> dict[str, float 
 
 
 def _rates(good: Good) -> dict[str, Any] | None:
-    sides = _sides(good, lambda arm: arm.throughput)
-    return {**sides, "unit": f"{good[0][0].work}/s"} if sides else None
+    """All work over all time, where recordings have as many steps: the mean is of the time for a sample."""
+    times = _sides(good, lambda arm: 1 / arm.throughput if arm.throughput else None)
+    return {**{side: 1 / time if time else None for side, time in times.items()},
+            "unit": f"{good[0][0].work}/s"} if times else None
 
 
 def _changes(good: Good) -> dict[str, float | None] | None:

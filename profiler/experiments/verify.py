@@ -17,6 +17,7 @@ from profiler.experiments.statistics import FEWEST, decided
 
 EXTRA_PAIRS = 2  # in the place of pairs that were left out
 IN_A_ROW = 2  # pairs that fail until it is no use
+LEAST_S, TIMES = 120.0, 10  # a recording's time, at least, and in expected ones: the remedy may compile
 
 
 @dataclass
@@ -88,7 +89,7 @@ def _pair(plan: Plan, folder: Path, number: int, listener: Listener) -> Pair:
 def _record(plan: Plan, arm: str, output: Path, tick: Callable[[float], None]) -> Arm:
     program, intervene = plan.start(arm)
     program.record(
-        output, limit_s=max(60.0, 10 * plan.expected_s(arm)), steps=plan.steps,
+        output, limit_s=max(LEAST_S, TIMES * plan.expected_s(arm)), steps=plan.steps,
         name=f"verify {arm.upper()}", intervene=intervene, tick=tick)
     measured = read_arm(output, plan.of_epochs, plan.steps, plan.stalls)
     check_applied(output, intervene or {}, measured.loader)

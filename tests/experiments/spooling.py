@@ -16,6 +16,8 @@ PROGRAM = """
     workers = wanted.get("num_workers", 0) if not os.environ.get("DEAF") else 0
     if os.environ.get("BREAKS") and wanted:
         sys.exit("torch.OutOfMemoryError: CUDA out of memory")
+    if os.environ.get("STUCK") and wanted:
+        time.sleep(600)
     steps, pause = int(os.environ.get("STEPS", 60)), float(os.environ.get("PAUSE", 0))
     if os.environ.get("FAILS") in wanted:
         sys.exit("it broke")

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from profiler.errors import TargetError, UsageError
 from profiler.experiments import verify as module
 from profiler.experiments.arm import LATE, Arm, read_arm, why_failed
-from profiler.experiments.plan import Plan
+from profiler.experiments.change import Tried
+from profiler.experiments.plan import Plan, make_plan
 from profiler.experiments.program import Program
 from profiler.experiments.verify import Listener, check_applied, verify
 from profiler.model import STAGES
 from profiler.rules.base import Finding, Prediction, Remedy
+from profiler.rules.verdict import diagnose
+from profiler.run.reader import Run
+from tests.experiments.spooling import recorded
+from tests.record.running import environment
 from tests.runs import UUID, make_run
 
 
@@ -179,6 +186,18 @@ def test_requests_are_compared_by_their_latency(monkeypatch: pytest.MonkeyPatch)
     assert told["score"] == "not scored"  # the prediction is about steps
 
 
+def test_throughput_is_all_work_over_all_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([arm(20), arm(60), arm(40)] * 3, [arm(10), arm(30), arm(20)] * 3))
+    assert told["step_ms"]["a"] == 40.0
+    assert told["throughput"]["a"] == pytest.approx(8 / 0.040)
+    assert told["throughput"]["unit"] == "samples/s"
+
+
+def test_other_programs_on_the_cores_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = run(monkeypatch, Recorder([replace(arm(40), others=0.5)] * 9, [replace(arm(20), others=0.3)] * 9))
+    assert any("Other programs kept 40 % of the cores busy" in note for note in told["notes"])
+
+
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_record", Recorder([arm(40)] * 9, [arm(20)] * 9))
     seen: list[tuple[float, float]] = []
@@ -212,6 +231,24 @@ def test_what_the_probe_did_not_do_is_told(tmp_path: Path) -> None:
 
 
 SLOW = {"data": 40.0, "forward": 2.0, "backward": 3.0}
+
+
+@pytest.mark.slow
+def test_a_remedy_with_which_the_program_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real recorders: both stuck ones are ended at their limit, and nothing of theirs goes on."""
+    path = recorded(tmp_path)
+    monkeypatch.setattr(module, "LEAST_S", 3.0)
+    monkeypatch.setattr(module, "TIMES", 1)
+    for name, value in environment(tmp_path, STUCK="1").items():
+        monkeypatch.setenv(name, value)
+    with Run.open(path) as opened:
+        planned = make_plan(opened, diagnose(opened), tried=Tried("num_workers", None, 2))
+    told = verify(planned, tmp_path / "tmp", Listener()).to_json()
+    assert told["outcome"] == "fails with the remedy"
+    assert all("did not end in time" in item["why"][0] for item in told["left_out"])
+    assert [item["pair"] for item in told["left_out"]] == [1, 2]
+    lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    assert not [line for line in lines if str(tmp_path) in line]
 
 
 def test_reads_an_arm(tmp_path: Path) -> None:
