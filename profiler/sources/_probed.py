@@ -69,6 +69,7 @@ class ProbedProcess:
             "hello": self._hello, "torch": self._torch, "step": self._step, "device": self._device,
             "memory": self._memory, "loader": self._loader, "site": self._site, "event": self._event,
             "dropped": self._dropped, "bye": self._bye, "numerics": self._said, "shapes": self._said,
+            "batches": self._said,
             "shape": self._shape, "compiled": self._compiled, "copies": self._copies, "thread": self._thread,
         }  # fmt: skip
 

@@ -5,6 +5,7 @@ import weakref
 
 import torch
 
+from .batches import EVERY
 from .hook import Hook, hide_frames
 from .phases import Loader
 from .sites import user_site
@@ -17,6 +18,7 @@ class LoaderHook(Hook):
     def __init__(self, probe):
         Hook.__init__(self, probe)
         self.last = _nothing, None
+        self.fetches = 0
         self._loaders = []  # sampler of a DataLoader, its dataset (both by reference), Loader
 
     def install(self):
@@ -34,6 +36,9 @@ class LoaderHook(Hook):
                     if sampler() is not self._index_sampler:
                         loader = hook.loader(self)
                     first = self._num_yielded == 0
+                    hook.fetches += 1
+                    if not hook.fetches % EVERY and loader.train:
+                        hook.probe.batches.asked(self)
                     depth = tape.fetch(loader, first) or loop.fetch_enter(loader, first)
             except Exception as error:
                 hook.fail(error)
@@ -57,6 +62,8 @@ class LoaderHook(Hook):
         try:
             if not raised and loader.train:
                 self.probe.shapes.see(batch)
+                if not self.fetches % EVERY:
+                    self.probe.batches.got(batch)
             if depth == NOTED and not raised and tape.fetched(samples(batch)):
                 return
             depth = tape.depth(depth)

@@ -10,6 +10,7 @@ import torch
 
 from . import cuda
 from .backward import BackwardHook
+from .batches import Batches
 from .compiled import Compiled
 from .compiling import CompileHook
 from .copies import Copies
@@ -61,7 +62,8 @@ class Probe:
         self.device = DeviceHook(self)
         self.window = TraceWindow(self, _setting("STEPSCOPE_TRACE"))
         self.pauses = PauseHook(self)
-        self.slow.append(self.pauses)
+        self.batches = Batches()
+        self.slow += [self.pauses, self.batches]
         self.loader = LoaderHook(self)
         self.hooks = [self.loader, self.forward, BackwardHook(self), OptimizerHook(self), self.window,
                       CompileHook(self), self.pauses]
@@ -225,7 +227,7 @@ class Probe:
             self.window.finish()
             self.loop.finish()
             if not self.lazy:
-                self.numerics.at = self.shapes.at = 0
+                self.numerics.at = self.shapes.at = self.batches.at = 0
                 self.pauses.end()
                 self._read(time.monotonic_ns())
                 if self.steps:
