@@ -123,5 +123,5 @@ def _seen(cause: Cause | None, stalled: int) -> list[Evidence]:
     text = f"in {cause.steps} of {plural(stalled, 'stalled step')}"
     if cause.kind in TITLES:
         what = TITLES[cause.kind]
-        return [Evidence(f"{what[:1].upper()}{what[1:]} {text}, mean", ms(cause.ns), "ms")]
+        return [Evidence(f"{what} {text}, mean", ms(cause.ns), "ms")]
     return [Evidence(f"Stack {text}: {' < '.join(map(frame_title, cause.lines[:4]))}")]
