@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from profiler.analysis.steps import load_steps
 from profiler.rules.verdict import diagnose
-from tests.record.running import opened, record
+from tests.record.running import environment, opened, record
 
 pytest.importorskip("torch")
 
@@ -37,7 +38,8 @@ def test_recorded(name: str, pairs: list[str], stages: set[str], tmp_path: Path)
     steps = STEPS.get(name, 10)
     changed = ("size=smallest", *pairs, f"steps={steps}", "threads=1")
     settings = (word for pair in changed for word in ("--set", pair))
-    done = record(tmp_path, "--workload", name, *settings, timeout=120)
+    cache = environment(tmp_path, STEPSCOPE_CACHE=os.environ["STEPSCOPE_CACHE"])
+    done = record(tmp_path, "--workload", name, *settings, timeout=120, env=cache)
     assert done.returncode == 0, done.stderr
     told = [float(number) for number in re.findall(r" (?:loss|confidence|latency_ms) (\S+)",
                                                    done.stdout.decode())]
