@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -63,6 +64,8 @@ class Facts:
     pauses: tuple[Pause, ...] = ()  # that the probe saw in the loop
     # Of every rank that makes its steps together with this one, itself too: ns a step that it waits.
     ranks: Mapping[int, float] = field(default_factory=dict)
+    # ns a batch that the loader takes alone, by its workers: measured by `stepscope ceilings`.
+    loader_alone: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def rank(self) -> int | None:
@@ -138,8 +141,15 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
         sites=mapping(properties.get("sites")),
         readings=readings(run, process, properties, device, steps, state.mask),
-        pauses=pauses,
+        pauses=pauses, loader_alone=_loader_alone(run),
     )
+
+
+def _loader_alone(run: Run) -> dict[int, float]:
+    """Of the newest measurement that is kept in the run; empty without one."""
+    told = mapping(mapping((run.results("ceilings") or [{}])[-1]).get("loader_ms"))
+    return {int(workers): ms * 1e6 for workers, ms in told.items()
+            if workers.isdecimal() and isinstance(ms, int | float) and 0 < ms < math.inf}
 
 
 def _estimate(summary: StepSummary | None, on_device: bool, live: Mapping[str, float], counted: Steps,

@@ -8,7 +8,8 @@ step is the longest of the three.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 MOST_WORKERS = 16
 NEAR_BEST = 1.05  # the smallest number of workers within 5 % of the best
@@ -26,7 +27,8 @@ FASTER, SLOWER, CROWDED, FULL, OTHERS = 0.86, 1.09, 0.6, 0.9, 0.5
 class LoaderModel:
     """Means per step in ns. `cpu`: of a batch in the loader; `other_cpu`: of all else in the target.
 
-    `others`: share of the machine's cores that work of others keeps busy.
+    `others`: share of the machine's cores that work of others keeps busy. `alone`: what the loader takes
+    for a batch with nobody beside it, by its workers, where that was measured: no loop gets one sooner.
     """
 
     step: float
@@ -37,19 +39,30 @@ class LoaderModel:
     cores: int
     workers: int
     others: float = 0.0
+    alone: Mapping[int, float] = field(default_factory=dict)
 
     def step_with(self, workers: int) -> float:
         """The step time predicted with so many workers (at least 1)."""
         fetch = min(FETCH_NS, FETCH_SHARE * self.service)
         per_batch = self.service * (1.0 if self.workers else IN_WORKER) / workers
-        return max(self.rest + fetch, per_batch, (self.cpu + self.other_cpu) / self.cores)
+        busy = (self.cpu + self.other_cpu) / self.cores
+        return max(self.rest + fetch, per_batch, busy, self.ceiling(workers))
+
+    def ceiling(self, workers: int) -> float:
+        """The shortest step that the loader allows by what was measured of it alone; 0 without that.
+
+        Fewer workers are no faster, and more are at best as much faster as they are more.
+        """
+        return max((ns * min(1.0, max(1, measured) / workers) for measured, ns in self.alone.items()),
+                   default=0.0)
 
     def speedup(self, workers: int) -> tuple[float, float, float]:
         """Predicted step time now over then: low, middle, high."""
         then = self.step_with(workers)
         load = (self.cpu + self.other_cpu) / (self.cores * then)
         slower = SLOWER + FULL * max(0.0, load - CROWDED) + OTHERS * max(0.0, self.others - 0.1)
-        return self.step / (slower * then), self.step / then, self.step / (FASTER * then)
+        fastest = max(FASTER * then, self.ceiling(workers))
+        return self.step / (slower * then), self.step / then, self.step / fastest
 
     def harmless(self, workers: int) -> bool:
         """Whether even the pessimistic end is no slower, were the machine ours alone.
@@ -80,7 +93,8 @@ class LoaderModel:
 
 def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cpu: float | None,
                  workers_cores: float | None, target_cores: float | None, thread_cpu: float | None,
-                 cores: int, others: float = 0.0) -> LoaderModel | None:
+                 cores: int, others: float = 0.0,
+                 alone: Mapping[int, float] | None = None) -> LoaderModel | None:
     """The model of a loop that would take `rest` of each `step` if batches were ready.
 
     With no workers a batch's service time is the data wait itself and its CPU time that
@@ -94,9 +108,11 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
         # Intra-op threads of the loader are seen only in the CPU of the whole target.
         everything = target_cores * step if target_cores is not None else (thread_cpu or wait_cpu)
         cpu = min(wait_cpu, wait)
-        return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0, others)
+        return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0, others,
+                           alone or {})
     if workers_cores is None:
         return None
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
-    return LoaderModel(step, rest, workers * step, cpu, everything - cpu, cores, workers, others)
+    return LoaderModel(step, rest, workers * step, cpu, everything - cpu, cores, workers, others,
+                       alone or {})

@@ -48,7 +48,7 @@ def model_of(facts: Facts) -> LoaderModel | None:
         step=summary.step_ns, rest=summary.step_ns - facts.estimate.input, wait=summary.stages["data"],
         workers=facts.workers, wait_cpu=summary.data_cpu, workers_cores=live.get("target.workers_cpu"),
         target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores,
-        others=facts.others or 0.0)
+        others=facts.others or 0.0, alone=facts.loader_alone)
 
 
 def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
@@ -85,7 +85,10 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
     if facts.others is not None and facts.others > BUSY:
         text = "Cores that other programs keep busy; more workers feel them more"
         found.append(Evidence(text, facts.others, "share", "host"))
-    if predicted:
+    for workers, ns in facts.loader_alone.items():
+        text = f"The loader alone with {plural(workers, 'worker')}: no step is shorter"
+        found.append(Evidence(text, ms(ns), "ms", "stepscope ceilings"))
+    if predicted and not facts.loader_alone:
         text = "What storage can deliver is not known; it may cap the gain"
         found.append(Evidence(text, source="not measured"))
     return tuple(found)

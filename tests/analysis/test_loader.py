@@ -76,3 +76,13 @@ def test_predictions_are_ordered_and_more_workers_never_take_longer(step, wait, 
     assert 0 < low < middle < high
     best = model.best()
     assert best is None or (best > workers and best <= 16)
+
+
+def test_no_step_is_shorter_than_the_loader_alone_was_measured():
+    model = waiting()
+    free, capped = model.speedup(4), waiting(alone={4: 20 * MS, 2: 1 * MS}).speedup(4)
+    assert capped[1] == 52 / 20 < free[1]
+    assert capped[2] == 52 / 20  # not even at best
+    assert waiting(alone={4: 1 * MS}).speedup(4) == free
+    assert waiting(alone={8: 20 * MS}).speedup(4) == capped  # fewer workers are no faster
+    assert waiting(alone={2: 40 * MS}).speedup(4) == capped  # twice as many at best twice as fast

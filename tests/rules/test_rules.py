@@ -8,6 +8,7 @@ from profiler.analysis.facts import gather
 from profiler.analysis.steps import training_process
 from profiler.rules.base import Outcome, rules
 from profiler.run.reader import Run
+from profiler.run.results import append_result
 from profiler.run.writer import RunWriter
 from tests.runs import CPU_STAGES_MS, START_NS, make_run, run_meta
 
@@ -89,6 +90,18 @@ def test_a_short_wait_does_not_call_idle_cores_busy(tmp_path):
                     host={"target.cpu": 1.0, "host.cpu": 0.2})
     found = finding("input_bound", path)
     assert found.remedy is None and "less than 5 %" in found.advice
+
+
+def test_a_measured_ceiling_of_the_loader_caps_what_workers_are_said_to_bring(tmp_path):
+    path = make_run(tmp_path / "a.stepscope", stages={**CPU_STAGES_MS, "data": 200.0}, data_cpu=10.0,
+                    host={"target.cpu": 0.4, "host.cpu": 0.1})
+    free = finding("input_bound", path)
+    workers = free.remedy.after
+    append_result(path, "ceilings", {"loader_ms": {str(workers): 100.0, "16": 100.0, "odd": 1, "3": "x"}})
+    capped = finding("input_bound", path)
+    assert free.prediction.speedup > 4 and capped.prediction.high == pytest.approx(254 / 100)
+    told = {e.text: e.value for e in capped.counter_evidence}
+    assert 100.0 in told.values() and not any("storage can deliver" in text for text in told)
 
 
 def test_a_machine_that_others_use_is_counter_evidence(tmp_path):
