@@ -56,6 +56,20 @@ def warm_up(wall: IntArray) -> tuple[int, bool]:
     return (LATEST, True) if n > LATEST + FEWEST else (n // 2, False)
 
 
+def cpu_with_and_without(steps: Steps, found: Steady) -> tuple[float, float] | None:
+    """Median ns that the loop's thread runs in a step inside a profiler window, and in a steady step.
+
+    Other programs do not stretch it, as they do a step's length. None where either was not measured.
+    """
+    cpu = steps.extras["thread_cpu"]
+    profiled = cpu[(steps.flags & STEP_PROFILED != 0) & steps.training]
+    known = [values[~np.isnan(values)] for values in (profiled, cpu[found.mask])]
+    if not all(len(values) for values in known):
+        return None
+    inside, beside = (float(np.median(values)) for values in known)
+    return inside, beside
+
+
 def steady(steps: Steps, throttled: IntArray | None = None, since_ns: int | None = None) -> Steady:
     """The steady steps. `throttled` [k, 2]: times whose steps are left out, if enough others remain.
 

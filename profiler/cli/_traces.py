@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from profiler.analysis.facts import gather
+from profiler.analysis.steady import cpu_with_and_without
 from profiler.analysis.trace.windows import of_processes
 from profiler.cli._common import Progress, plain
 from profiler.cli._signals import ended_in_order, handled
@@ -93,10 +94,11 @@ def analysed(path: Path, what_if: bool = True) -> dict[str, Any] | None:
         if not found:
             return None
         processes = [item.process for item, _ in found]
-        measured = {process: _step_ns(run, process) for process in dict.fromkeys(processes)}
+        measured = {process: _measured(run, process) for process in dict.fromkeys(processes)}
         known = {k: ns for k, process in enumerate(processes) if (ns := measured[process]) is not None}
-        diagnosis = diagnose([trace for _, trace in found], str(path), what_if, known, processes,
-                             _printed(run))
+        diagnosis = diagnose([trace for _, trace in found], str(path), what_if,
+                             {k: step for k, (step, _) in known.items()}, processes, _printed(run),
+                             {k: cpu for k, (_, cpu) in known.items() if cpu is not None})
         told = stored.result(diagnosis.to_json(), stored.attachments(run))
         done = run.state != "recording"
     if what_if and done:
@@ -149,14 +151,17 @@ def _printed(run: Run) -> str:
     return b"".join(data for _, _, data in run.output()).decode("utf-8", "replace")
 
 
-def _step_ns(run: Run, process: int | None) -> int | None:
-    """Steady step time of a process without the profiler; None where that was not measured."""
+def _measured(run: Run, process: int | None) -> tuple[int, tuple[float, float] | None] | None:
+    """Steady step time of a process without the profiler; None where that was not measured.
+
+    With it the CPU time of its loop's thread in a step, with the profiler and without. ns.
+    """
     if process is None:
         return None
     facts = gather(run, process)
     if facts.summary is None or facts.lacks:
         return None
-    return round(facts.summary.spread.median)
+    return round(facts.summary.spread.median), cpu_with_and_without(facts.steps, facts.steady)
 
 
 @contextmanager

@@ -102,7 +102,10 @@ def diagnose(run: Run, t0_ns: int | None = None, t1_ns: int | None = None,
 
 
 def _traced(run: Run, found: Diagnosis, trace: Mapping[str, Any]) -> Diagnosis:
-    """A diagnosis with what the run's traces say. They decide where they have a device and are complete."""
+    """A diagnosis with what the run's traces say. They decide where they have a device and are complete.
+
+    Where the CPU is the device they add what its stages cannot tell: the profiler's cost is the CPU's too.
+    """
     if run.meta.get("kind") == "import":
         return replace(
             found, decision=stored.decision(trace), headline=str(trace["headline"]),
@@ -110,15 +113,16 @@ def _traced(run: Run, found: Diagnosis, trace: Mapping[str, Any]) -> Diagnosis:
             notes=tuple(map(str, trace["notes"])), ruled_out=_causes(trace["ruled_out"]),
             lacks=_causes(trace["lacks"]))
     notes = tuple(dict.fromkeys((*found.notes, *(f"Trace: {note}" for note in trace["notes"]))))
-    if not stored.speaks(trace):
-        return replace(found, trace=trace, notes=notes)
-    ruled, traced = _causes(trace["ruled_out"]), stored.findings(trace)
-    told = {finding.rule for finding in traced}
-    known = {title for title, _ in ruled} | {
-        rule.title for rule in rules("profiler.rules.trace") if rule.name in told}
+    speaks = stored.speaks(trace)
+    titles = {rule.name: rule.title for rule in rules("profiler.rules.trace")
+              if speaks or rule.name in stored.ON_CPU}
+    ruled = tuple((title, why) for title, why in _causes(trace["ruled_out"]) if title in titles.values())
+    traced = tuple(finding for finding in stored.findings(trace) if finding.rule in titles)
+    known = {title for title, _ in ruled} | {titles[finding.rule] for finding in traced}
+    if speaks:
+        found = replace(found, decision=stored.decision(trace), headline=str(trace["headline"]))
     return replace(
-        found, decision=stored.decision(trace), headline=str(trace["headline"]), trace=trace, notes=notes,
-        findings=stored.joined(found.findings, traced),
+        found, trace=trace, notes=notes, findings=stored.joined(found.findings, traced),
         ruled_out=(*ruled, *((title, why) for title, why in found.ruled_out if title not in known)),
         lacks=tuple((title, why) for title, why in found.lacks if title not in known))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.analysis.steady import LATEST, steady, warm_up
+from profiler.analysis.steady import LATEST, cpu_with_and_without, steady, warm_up
 from profiler.analysis.steps import Steps
 from profiler.model import STEP_EPOCH_FIRST, STEP_EVALUATION, STEP_PARTIAL, STEP_PROFILED
 
@@ -103,3 +103,15 @@ def test_a_window_later_in_the_run_knows_when_the_warm_up_ended():
 def test_hardly_any_steps(n):
     state = steady(steps_of([50] * n))
     assert len(state.mask) == n and state.mask.sum() <= n
+
+
+def test_cpu_time_of_a_step_with_the_profiler_and_without():
+    flags = [STEP_PROFILED if 20 <= k < 24 else 0 for k in range(40)]
+    steps = steps_of([50] * 40, flags)
+    steps.extras["thread_cpu"] = np.where(np.array(flags) != 0, 30.0, 20.0)
+    assert cpu_with_and_without(steps, steady(steps)) == (30.0, 20.0)
+    steps.extras["thread_cpu"] = np.full(40, np.nan)
+    assert cpu_with_and_without(steps, steady(steps)) is None
+    plain = steps_of([50] * 40)
+    plain.extras["thread_cpu"] = np.full(40, 20.0)
+    assert cpu_with_and_without(plain, steady(plain)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from statistics import median
 
@@ -68,6 +69,17 @@ def test_first_and_last_record(plain: Ran) -> None:
     assert process.records[0][1]["pid"] == process.pid
     assert process.records[0][1]["argv"][0].endswith("plain.py")
     assert process.records[-1] == ["bye", {"steps": 32}]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not count by thread")
+def test_the_loops_thread_is_read_now_and_then(plain: Ran) -> None:
+    """Time, kernel time, time without a core, page faults, switches, threads: sums never fall."""
+    read = plain.only.of("thread")
+    assert 3 <= len(read) <= len(plain.only.steps) + 2
+    for before, after in zip(read, read[1:], strict=False):
+        assert after[0] > before[0]
+        assert all(a >= b for a, b in zip(after[1:5], before[1:5], strict=True) if a is not None)
+    assert {row[5] for row in read} == {1}  # OMP_NUM_THREADS
 
 
 def test_sites_are_lines_of_the_script(plain: Ran) -> None:

@@ -106,18 +106,21 @@ class TraceDiagnosis:
 
 def diagnose(traces: Sequence[Trace], source: str, what_if: bool = True,
              scale_to_ns: Mapping[int, int] | None = None,
-             processes: Sequence[Hashable] | None = None, printed: str = "") -> TraceDiagnosis:
+             processes: Sequence[Hashable] | None = None, printed: str = "",
+             cpu_ns: Mapping[int, tuple[float, float]] | None = None) -> TraceDiagnosis:
     """Of at least one trace. With several the verdict is of the process whose own bottleneck costs most.
 
     `scale_to_ns`: step time measured without the profiler, by number of the trace. `processes`: of
     each trace the process where a recording tells, else None; its profiler windows are pooled.
-    `printed`: what the command printed, where that was recorded.
+    `printed`: what the command printed, where that was recorded. `cpu_ns`: by number of the trace the
+    CPU time of the loop's thread in a step, with the profiler and without.
     """
     known = scale_to_ns or {}
     every = []
     for group in of_processes(traces, processes):
         scale = next((known[k] for k in group if k in known), None)
-        every.append(TraceFacts.of([traces[k] for k in group], what_if, scale, printed))
+        cpu = next((cpu_ns[k] for k in group if k in cpu_ns), None) if cpu_ns else None
+        every.append(TraceFacts.of([traces[k] for k in group], what_if, scale, printed, cpu))
     return TraceDiagnosis(source, tuple(every), max(every, key=_weight))
 
 

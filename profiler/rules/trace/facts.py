@@ -46,30 +46,33 @@ class TraceFacts:
     which host costs are scaled to; None for a bare trace. `parts`: the profiler windows that
     the trace was put together from; none for a single one. `left_out`: windows of the process
     that it does not hold, for they have no steps of the same kind. `printed`: output of the command.
+    `cpu_ns`: CPU time of the loop's thread in a step (with the profiler, without), where that was measured.
     """
 
     def __init__(self, trace: Trace, what_if: bool = True, scale_to_ns: int | None = None,
-                 parts: Sequence[TraceFacts] = (), left_out: int = 0, printed: str = "") -> None:
+                 parts: Sequence[TraceFacts] = (), left_out: int = 0, printed: str = "",
+                 cpu_ns: tuple[float, float] | None = None) -> None:
         self.trace = trace
         self.parts = tuple(parts)
         self.left_out = left_out
         self.printed = printed
         self.what_if = what_if
         self.scale_to_ns = scale_to_ns
+        self.cpu_ns = cpu_ns
         self._operators: dict[tuple[str, ...], tuple[Operator, ...]] = {}
 
     @classmethod
     def of(cls, windows: Sequence[Trace], what_if: bool = True, scale_to_ns: int | None = None,
-           printed: str = "") -> TraceFacts:
+           printed: str = "", cpu_ns: tuple[float, float] | None = None) -> TraceFacts:
         """Of at least one profiler window of a process. Those with steps by the same rule are pooled."""
-        every = [cls(window, what_if, scale_to_ns, printed=printed) for window in windows]
+        every = [cls(window, what_if, scale_to_ns, printed=printed, cpu_ns=cpu_ns) for window in windows]
         best = max(every, key=lambda facts: facts.usable)
         alike = [facts for facts in every if facts.found.per_step and facts.found.rule == best.found.rule]
         if len(alike) < 2:
             best.left_out = len(every) - 1
             return best
         return cls(merged([facts.trace for facts in alike]), what_if, scale_to_ns, alike,
-                   len(every) - len(alike), printed)
+                   len(every) - len(alike), printed, cpu_ns)
 
     @property
     def usable(self) -> tuple[bool, int]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KIND = "trace"  # of the result
 _CODE = ("analysis", "importers", "replay", "rules", "trace")  # what the figures of a result come from
 NOT_ANALYSED = "this version has not analysed the run's traces yet: stepscope diagnose RUN does so"
+ON_CPU = ("launch_bound",)  # rules that tell of a CPU run what its stages cannot
 # What is put into the diagnosis of a recording, beside its own figures.
 _ADDED = ("window_ms", "partition_ms", "transfer_by_kind_ms", "launching_ms", "gpu_data_incomplete",
           "what_if", "replay_error", "replay", "kernels", "operators", "modules", "communication", "waiting",
