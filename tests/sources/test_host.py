@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import namedtuple
@@ -11,7 +10,6 @@ import psutil
 import pytest
 
 from profiler.sources import host
-from profiler.sources._usage import waited
 from profiler.sources.host import HostSource
 from profiler.sources.tree import TargetTree
 from tests.fakes.sink import ListSink
@@ -242,32 +240,6 @@ def test_cpu_of_the_tree_is_in_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     used.cpu = {1: 101.25}  # a worker that ended takes nothing back
     tick(source, sink, clock)
     assert [v for _, v in sink.values("target.cpu")] == [pytest.approx(1.5), pytest.approx(2.0)]
-
-
-def test_threads_without_a_core_are_a_mean_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    used = Used()
-    waits: dict[int, dict[int, int] | None] = {1: {1: 0, 11: 5_000_000_000}, 2: {2: 0}}
-    monkeypatch.setattr(host, "usage", used.usage)
-    monkeypatch.setattr(host, "waited", lambda pid, most: waits[pid])
-    used.cpu = {1: 100.0, 2: 0.0}
-    source, sink, clock = opened(used)  # type: ignore[arg-type]
-    waits[1] = {1: 1_000_000_000, 11: 5_500_000_000, 12: 9_000_000_000}  # 12: it may have waited before
-    ticks(source, sink, clock, 2)
-    assert sink.values("target.waiting") == [(2_000_000_000, pytest.approx(1.5))]
-    waits[2] = None  # too many to look at: missing, not zero
-    ticks(source, sink, clock, 2)
-    waits[2] = {}
-    ticks(source, sink, clock, 2)
-    assert len(sink.values("target.waiting")) == 1
-    ticks(source, sink, clock, 2)
-    assert [v for _, v in sink.values("target.waiting")] == [pytest.approx(1.5), 0]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the scheduler's counts are read through /proc")
-def test_the_scheduler_counts_each_thread_of_a_process() -> None:
-    own = waited(os.getpid(), 1000)
-    assert own is not None and os.getpid() in own and all(ns >= 0 for ns in own.values())
-    assert waited(os.getpid(), 0) is None and waited(2**22 + 1, 10) == {}
 
 
 FORKING = """
