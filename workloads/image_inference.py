@@ -54,7 +54,7 @@ class Settings(CommonSettings):
     """Settings of the inference: the common ones, the network, and how requests come."""
 
     mode: str = setting(
-        "offline", "Mode", "offline all files in batches, online requests that come one by one",
+        "offline", "Mode", "offline: all files in batches, online: requests that come one by one",
         group="Model and data", choices=("offline", "online"), order=-1)
     model: str = setting(
         "resnet50", "Model", "the torchvision network", group="Model and data",
