@@ -8,10 +8,10 @@ answered: the run ends with the latency, p50, p95 and p99, from when a request
 came to its answer. Files are made once, or they are the user's own (--data).
 
 A step is one batch. Offline on a GPU decoding is the bottleneck (input_bound)
-until there are enough workers; on a CPU it is compute_bound. Online, requests
-come through a loader too: a server that keeps up waits for them (input_bound),
-and no remedy in it raises their rate; one that does not keep up refuses some,
-and says how many.
+until there are enough workers; on a CPU a large network is compute_bound, and a
+small one input_bound too. Online, requests come through a loader as well: a
+server that keeps up waits for them (input_bound), and no remedy in it raises
+their rate; one that does not keep up refuses some, and says how many.
 """
 
 from __future__ import annotations
