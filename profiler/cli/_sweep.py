@@ -128,9 +128,11 @@ def _print_best(told: Mapping[str, Any]) -> None:
 
 
 def _print_use(best: Mapping[str, Any]) -> None:
-    print(f"Use this setting:\n  {best['command']}")
     if best["in_code"]:
-        print(f"  or in the script: {best['in_code']}")
+        print(f"Use this setting, in the script:\n  {best['in_code']}\nOr for once, without an edit:")
+    else:
+        print("Use this setting:")
+    print(f"  {best['command']}")
 
 
 def change_line(told: Mapping[str, Any]) -> str:

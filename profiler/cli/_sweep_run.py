@@ -17,7 +17,7 @@ from profiler.cli._common import Progress, duration, plain
 from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._sweep import change_line
-from profiler.errors import TargetError, one_line
+from profiler.errors import one_line
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.sweep import journal
 from profiler.experiments.sweep.auto import Change, Search
@@ -106,7 +106,7 @@ def search_itself(work: Work, axes: Axes) -> dict[str, Any]:
     """Coordinate descent from the diagnosis, to its JSON form."""
     begin = time.monotonic()
     with work.bench("Search") as (bench, bar):
-        bench = replace(bench, repeats=max(bench.repeats, FEWEST))
+        bench = replace(bench, repeats=max(bench.repeats, FEWEST), listener=_quiet(bench.listener))
         tell(f"The program is recorded and diagnosed, then one setting is changed at a time, each change in "
              f"{bench.repeats} pairs of runs; kept in {work.folder}")
 
@@ -141,9 +141,7 @@ def _seen(work: Work, bench: Bench, point: Point, name: str, bar: Progress) -> S
     work.subject.at(point).record(
         output, limit_s=bench.limit(), steps=work.steps, name=name,
         intervene=work.subject.intervene(point) or None, tick=lambda seconds: bar.update(0.0, name))
-    found = look(output)
-    if found.verdict == "unknown" and not found.steady:
-        raise TargetError(f"the program as it is cannot be diagnosed: {found.reason}")
+    found = look(output, work.steps)
     bench.journal.note(name, plain(found))
     if not bench.journal.every():
         usual = time.monotonic() - begin
@@ -177,6 +175,15 @@ def _listener(bar: Progress) -> Listener:
         tell(one_line(f"{label(point)} is not run again: {why}"))
 
     return Listener(tick, finished, dropped)
+
+
+def _quiet(listener: Listener) -> Listener:
+    """Tells of runs that do not count only: a search tells each change when it is decided."""
+    def finished(point: Point, number: int, measured: Measured, left: float | None) -> None:
+        if not measured.counts:
+            listener.finished(point, number, measured, None)
+
+    return Listener(listener.tick, finished)
 
 
 def run_text(measured: Measured) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from profiler.errors import TargetError
 from profiler.experiments.statistics import IMPROVEMENT, REGRESSION, Ratio, outcome
 from profiler.experiments.sweep import search
 from profiler.experiments.sweep.journal import identity
@@ -57,13 +58,17 @@ class Search:
     begun: dict[str, Any] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
-    tried: set[str] = field(default_factory=set)
+    tried: dict[str, str] = field(default_factory=dict)  # outcomes by identity
     gain: Ratio | None = None  # of the end over the start; None while nothing was kept
     interrupted: bool = False
+    failure: str = ""
     best: Standing | None = None
 
     def run(self) -> None:
-        """Until no change improves by 2 %. KeyboardInterrupt ends it and keeps what was found."""
+        """Until no change improves by 2 %. KeyboardInterrupt ends it and keeps what was found.
+
+        TargetError when the program fails as it is.
+        """
         try:
             for number in range(PASSES):
                 seen = self.look(self.point, f"diagnosis {number + 1}")
@@ -71,13 +76,18 @@ class Search:
                 if not number:
                     self.point = start(self.subject, seen, self.axes)
                     self.begun = dict(self.point)
-                    self.tried.add(identity(self.subject.effective(self.point)))
+                    self.tried[identity(self.subject.effective(self.point))] = ""
                 turned = [self._turn(knob) for knob in knobs(self.subject, seen, self.point, self.axes)]
                 if not any(turned):
                     break
-            self._whole_gain()
         except KeyboardInterrupt:
             self.interrupted = True
+        except TargetError as error:
+            if not self.seen:
+                raise
+            self.failure = error.message
+        if not self.interrupted:
+            self._whole_gain()
 
     def _turn(self, knob: Knob) -> bool:
         """Try its values: the wanted one, then upwards, then downwards. Whether one was kept."""
@@ -105,9 +115,10 @@ class Search:
         after = {**self.point, knob.key: value}
         name = identity(self.subject.effective(after))
         if name in self.tried:
-            return ""
-        self.tried.add(name)
+            return self.tried[name]
         change = self._measure(knob, after)
+        # what was kept and left since is no candidate, and says nothing about its neighbours
+        self.tried[name] = "" if change.kept else change.outcome
         self.changes.append(change)
         self.tell(change)
         if change.kept:
@@ -144,8 +155,18 @@ class Search:
         if len(kept) == 1:
             self.gain = kept[0].ratio
         elif kept:
-            self.best, other = self._pairs(self.bench, self.point, self.begun, "end against start")
+            try:
+                self.best, other = self._pairs(self.bench, self.point, self.begun, "end against start")
+            except KeyboardInterrupt:
+                self.interrupted = True
+                return
             self.gain = compared(self.best, other, search.score_of([*self.best.runs, *other.runs]))
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """What of the point has to be said to start it: all that differs from the start, and placeholders."""
+        return {key: value for key, value in self.point.items()
+                if value != self.begun.get(key) or self.subject.way(key) == "placeholder"}
 
     def to_json(self) -> dict[str, Any]:
         """The form that is stored and printed. Ratios are of samples per second, above 1 when faster."""
@@ -157,17 +178,19 @@ class Search:
                           for seen in self.seen],
             "changes": [change.to_json() for change in self.changes],
             "unit": "steps/s" if score is search.pace or not units else f"{units[0]}/s",
-            "best": {"point": dict(self.point), "label": label(self.point),
+            "best": {"point": dict(self.point), "label": label(self.used) or "as it is",
                      "rate": interval(best.band if best else None),
                      "memory_bytes": best.memory if best else None,
                      "energy_j": best.energy if best else None, "gain": interval(self.gain),
-                     "command": self.subject.command(self.point),
-                     "in_code": self.subject.in_code(self.point)} if self.point else None,
+                     "command": self.subject.command(self.used),
+                     "in_code": self.subject.in_code(self.used)} if self.point else None,
             "interrupted": self.interrupted, "notes": self._notes(),
         }
 
     def _notes(self) -> list[str]:
         notes = ["Interrupted: this is what was found by then"] if self.interrupted else []
+        if self.failure:
+            notes.append(f"Ended early: {self.failure}")
         if any(change.kept and "batch" in change.key for change in self.changes):
             notes.append("Another batch size trains differently: the learning rate may have to follow, and "
                          "the loss is to be compared")

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from profiler import catalog
+from profiler.experiments.arm import read_arm
 from profiler.experiments.change import WORKERS, current
 from profiler.experiments.sweep.points import Axes
 from profiler.experiments.sweep.subject import Point, Subject
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 
-MOST_WORKERS, PER_CORE = 16, 2
+MOST_WORKERS, PER_CORE = 16, 4  # workers that wait for storage need no core
 PREFETCH = (2, 4, 8)  # batches ahead of each worker
 DOUBLINGS = 6  # of a batch, to either side
 LOADING = ("input_bound", "transfer_bound")
@@ -27,7 +28,6 @@ class Seen:
     verdict: str
     also: tuple[str, ...] = ()
     reason: str = ""
-    steady: int = 0  # steps
     on_device: bool = False
     cores: int = 1
     epochs: int = 0  # that began after the first
@@ -48,14 +48,15 @@ class Knob:
     first: Any = None
 
 
-def look(path: Path) -> Seen:
-    """The diagnosis of a recording, as far as a search needs it."""
+def look(path: Path, steps: int) -> Seen:
+    """The diagnosis of a recording of `steps` steps. TargetError with the reason when the program failed."""
+    read_arm(path, steps=steps)
     with Run.open(path) as run:
         found = diagnose(run)
     facts = found.facts
     return Seen(
         found.verdict, found.decision.also, found.decision.reason,
-        facts.summary.steady if facts.summary else 0, facts.on_device, facts.cores,
+        facts.on_device, facts.cores,
         facts.summary.epochs.later if facts.summary else 0, dict(facts.loader),
         {f.remedy.setting: f.remedy.after for f in reversed(found.findings) if f.remedy})
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from profiler.errors import TargetError
 from profiler.experiments.statistics import IMPROVEMENT, NO_DIFFERENCE, REGRESSION
 from profiler.experiments.sweep.auto import FAILS, Search
 from profiler.experiments.sweep.journal import Journal
@@ -17,7 +18,7 @@ from tests.experiments.sweep.stand_in import GOOD, Answer, Taker, bench
 from tests.runs import CPU_STAGES_MS, make_run
 
 LOADER = {"num_workers": 0, "prefetch_factor": None, "pin_memory": False, "persistent_workers": False}
-STARVED = Seen("input_bound", cores=2, loader=LOADER, wanted={"num_workers": 2}, steady=50)
+STARVED = Seen("input_bound", cores=2, loader=LOADER, wanted={"num_workers": 2})
 FULL = replace(STARVED, verdict="compute_bound", wanted={})
 
 
@@ -27,12 +28,20 @@ def script(*extra: str, keys: tuple[str, ...] = ()) -> Subject:
     return of_command((sys.executable, "train.py", *extra), keys, Path())
 
 
-def search(folder: Path, subject: Subject, answer: Callable[[Mapping[str, Any], int], Answer], *seen: Seen,
-           axes: Mapping[str, Any] | None = None, journal: Journal | None = None) -> tuple[Search, Taker]:
+def search(folder: Path, subject: Subject, answer: Callable[[Mapping[str, Any], int], Answer],
+           *seen: Seen | TargetError, axes: Mapping[str, Any] | None = None,
+           journal: Journal | None = None) -> tuple[Search, Taker]:
     told = iter(seen)
     taker = Taker(answer)
     place = bench(folder, taker, journal=journal)
-    found = Search(subject, place, place, lambda point, name: next(told, FULL), dict(axes or {}))
+
+    def look_at(point: Mapping[str, Any], name: str) -> Seen:
+        value = next(told, FULL)
+        if isinstance(value, TargetError):
+            raise value
+        return value
+
+    found = Search(subject, place, place, look_at, dict(axes or {}))
     found.run()
     return found, taker
 
@@ -122,9 +131,26 @@ def test_interrupt_keeps_what_was_found_and_resume_repeats_no_run(tmp_path: Path
     assert len(taker.order) == len(every.order) - 8
 
 
+def test_a_diagnosis_that_fails_later_loses_nothing(tmp_path: Path) -> None:
+    found, _ = search(tmp_path, script(), queue, STARVED, TargetError("it broke"))
+    told = found.to_json()
+    assert told["best"]["label"] == "num_workers=4" and told["best"]["gain"]["median"] > 4
+    assert "Ended early: it broke" in told["notes"]
+    with pytest.raises(TargetError, match="it broke"):
+        search(tmp_path, script(), queue, TargetError("it broke"))
+
+
+def test_a_value_that_was_worse_ends_its_direction_later_too(tmp_path: Path) -> None:
+    def answer(point: Mapping[str, Any], number: int) -> float:
+        return queue(point, number) * (0.9 if point["prefetch_factor"] == 4 else 1.0)
+
+    found, _ = search(tmp_path, script(), answer, STARVED, STARVED, STARVED)
+    assert 8 not in [change.after for change in found.changes if change.key == "prefetch_factor"]
+
+
 def test_what_a_verdict_asks_for() -> None:
     subject = of_workload("image_classification", [], (), None, Path())
-    on_gpu = replace(STARVED, on_device=True, epochs=1, cores=4)
+    on_gpu = replace(STARVED, on_device=True, epochs=1)
     point = start(subject, on_gpu, {})
 
     def turned(seen: Seen) -> list[str]:
@@ -139,7 +165,7 @@ def test_what_a_verdict_asks_for() -> None:
 
 
 def test_looks_at_a_recording(tmp_path: Path) -> None:
-    seen = look(make_run(tmp_path / "a.stepscope", stages=CPU_STAGES_MS))
-    assert seen.verdict == "compute_bound" and seen.cores == 8 and seen.steady > 20
+    seen = look(make_run(tmp_path / "a.stepscope", stages=CPU_STAGES_MS), 60)
+    assert seen.verdict == "compute_bound" and seen.cores == 8
     assert start(script(), seen, {}) == {"num_workers": 0, "prefetch_factor": 2, "persistent_workers": False,
                                          "pin_memory": False}
