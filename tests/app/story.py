@@ -37,7 +37,7 @@ class Story:
         meta["machine"]["memory_bytes"] = int((7.7 if cpu_only else 256) * GIB)
         meta["workload"] = {
             "name": "input_starved" if cpu_only else "image_classification",
-            "settings": {"batch_size": 32 if cpu_only else 64, "num_workers": 0,
+            "settings": {"batch_size": 32 if cpu_only else 64, "workers": 0,
                          "precision": "float32" if cpu_only else "bfloat16", "steps": 2000},
         }
         meta["exit"] = None
