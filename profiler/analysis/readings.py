@@ -29,7 +29,7 @@ class Memory:
     the most since the process began; `reserved` the most that its allocator held, `split` the mean of what
     lies in pieces that fit no other request. `retries` (the allocator had to give its cache back and ask
     again) and `ooms` are sums over the loop. `used`, `total` and `driver` are the device's, of everybody;
-    `elsewhere` is the least of what is used and not reserved by this run: contexts, other processes.
+    `elsewhere` is what is used and not reserved by this run, by medians: contexts, other processes.
     """
 
     between: float | None
@@ -42,6 +42,7 @@ class Memory:
     total: int | None
     driver: float
     elsewhere: float | None
+    ran_out: Mapping[str, Any] = field(default_factory=dict)  # requested, total, free: bytes; site
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,9 @@ def _memory(run: Run, process: int, device: Device | None, steps: Steps) -> Memo
         return None
     held = [run.values(track.id, *extent)[1] for track in run.find("torch.mem_reserved", device=number)]
     ours = sum(float(np.median(values)) for values in held if len(values)) if number is not None else 0.0
+    told = [e.data for e in run.events() if e.kind == "out_of_memory" and e.process == process]
     return Memory(
+        ran_out=told[-1] if told else {},
         between=_of(np.min, allocated), peak=_of(np.max, peak), reserved=_of(np.max, reserved),
         split=_of(np.mean, split), retries=int(_grown(of_torch("alloc_retries"))),
         ooms=int(_grown(of_torch("ooms"))), used=_of(np.max, used),

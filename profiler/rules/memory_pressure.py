@@ -25,8 +25,9 @@ def check(facts: Facts) -> Outcome:
     batch = batch_of(facts)
     room = headroom(memory, batch or 1)
     full = memory.peak / room.capacity if room and memory.peak and room.capacity else None
-    if memory.ooms:
-        return _finding(facts, f"Memory ran out {plural(memory.ooms, 'time')}", "error", room, batch, full)
+    if memory.ooms or memory.ran_out:
+        times = plural(memory.ooms or 1, "time")
+        return _finding(facts, f"Memory ran out {times}", "error", room, batch, full)
     if memory.retries or (full is not None and full >= NEARLY):
         return _finding(facts, "Memory is nearly full", "warning", room, batch, full)
     if room is None:
@@ -75,7 +76,7 @@ def _finding(facts: Facts, title: str, severity: str, room: Headroom | None, bat
               "A larger batch does more work per launch; it changes the training too (learning rate). "
               "A sweep over the batch size tells what it gives.")
     return Outcome((Finding(NAME, title, severity, evidence=tuple(evidence), counter_evidence=tuple(against),
-                            advice=advice),))
+                            advice=advice, site=memory.ran_out.get("site") or None),))
 
 
 def _evidence(memory: Memory, full: float | None) -> list[Evidence]:
@@ -91,6 +92,9 @@ def _evidence(memory: Memory, full: float | None) -> list[Evidence]:
         text = "Cached memory given back and asked for again"
         found.append(Evidence(text, memory.retries, "count", "torch"))
         found.append(Evidence("Out-of-memory errors", memory.ooms, "count", "torch"))
+    for key, text in (("requested", "Asked for when it last ran out"), ("free", "Free at that time")):
+        if isinstance(size := memory.ran_out.get(key), int):
+            found.append(Evidence(text, size, "B", "torch"))
     if memory.split:
         text = "Reserved in pieces that fit no other request, mean"
         found.append(Evidence(text, memory.split, "B", "torch"))

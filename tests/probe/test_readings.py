@@ -126,10 +126,27 @@ def test_memory_of_devices_with_the_allocators_troubles(monkeypatch: pytest.Monk
              "num_device_alloc": 9, "num_device_free": 2}
     old = {name: value for name, value in stats.items() if "device" not in name}
     devices = [stats, {}, old, {**stats, "reserved_bytes": {"all": {"current": 0}}}]
+    monkeypatch.delattr(torch._C, "_cuda_attach_out_of_memory_observer", raising=False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(devices))
     monkeypatch.setattr(torch.cuda.memory, "memory_stats_as_nested_dict", lambda i: devices[i])
-    assert records(Memory(), 5) == [
+    assert records(Memory(None), 5) == [
         ["memory", 5, 0, 10, 40, 30, 3, 1, 7, 11], ["memory", 5, 2, 10, 40, 30, 3, 1, 7, None]]
+
+
+def test_memory_that_runs_out_is_an_event_with_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    from _stepscope_probe.cuda import Memory
+
+    observers: list[Any] = []
+    told: list[Any] = []
+    monkeypatch.setattr(torch._C, "_cuda_attach_out_of_memory_observer", observers.append, raising=False)
+    Memory(SimpleNamespace(event=lambda *said: told.append(said)))
+    observers[0](0, 3 << 30, 80 << 30, 1 << 30)
+    [(kind, severity, text, data)] = told
+    assert (kind, severity) == ("out_of_memory", "error")
+    assert text == "GPU 0 ran out of memory: 3.00 GiB asked for, 1.00 of 80.00 GiB free"
+    assert data["requested"] == 3 << 30 and data["site"].partition(":")[0].endswith("test_readings.py")
+    observers[0](0, None, "x", 1)  # whatever comes, nothing is raised into the allocator
+    assert len(told) == 1
 
 
 def test_a_compiler_without_these_counters_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.steps import training_process
+from profiler.rules.base import Finding
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 from tests.runs import MS, UUID, Planned, at, make_run
@@ -30,7 +32,8 @@ SHAPES = {"batches": 60, "changes": 0, "distinct": 1, "common": [64, 3, 8, 8], "
 def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
               of_process: Mapping[str, Planned] | None = None, device_is: Mapping[str, Any] | None = None,
               users: Mapping[int, tuple[str, float]] | None = None, every_ms: float = 100.0,
-              memory_total: int = 140 * GIB, **planned: Any) -> Facts:
+              memory_total: int = 140 * GIB, out_of_memory: Mapping[str, Any] | None = None,
+              **planned: Any) -> Facts:
     """Facts of a planned run.
 
     `torch`: metric to value (by number of the reading), of device and process; `of_process`: of the process
@@ -49,6 +52,8 @@ def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
         for pid, (whose, size) in (users or {}).items():
             who = {"whose": whose}
             tracks.append((writer.track("gpu.process_mem", device=device, index=pid, properties=who), size))
+        if out_of_memory:
+            writer.event(start + MS, "out_of_memory", "error", "ran out", process=1, data=out_of_memory)
         for tick in range(int(steps * longest / every_ms) + 8):
             for track, plan in tracks:
                 if (value := at(plan, tick)) is not None:
@@ -73,3 +78,23 @@ def with_new_shapes(path: Path, extra_ms: float, **planned: Any) -> Facts:
     stages = {**STAGES, "forward": forward}
     with Run.open(make_run(path, stages=stages, events=put, **planned)) as run:
         return gather(run, training_process(run))
+
+
+def memory(**planned: Planned) -> dict[str, Planned]:
+    """Readings of a loop that has 10 GiB between steps, 40 at the peak and 44 reserved."""
+    return {"torch.mem_allocated": 10 * GIB, "torch.mem_peak": 40 * GIB, "torch.mem_reserved": 44 * GIB,
+            "torch.alloc_retries": 0, "torch.ooms": 0, **planned}
+
+
+def finding(rule: ModuleType, facts: Facts) -> Finding:
+    """The only finding of a rule, which has what each must have."""
+    outcome = rule.check(facts)
+    assert len(outcome.findings) == 1, outcome
+    found: Finding = outcome.findings[0]
+    assert found.evidence and (found.remedy or found.advice)
+    return found
+
+
+def evidence(found: Finding, text: str) -> Any:
+    """The value of the first evidence that begins with a text."""
+    return next(e.value for e in found.evidence if e.text.startswith(text))

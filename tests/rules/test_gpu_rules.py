@@ -2,13 +2,11 @@
 
 import pytest
 
-from profiler.analysis.headroom import headroom
 from profiler.analysis.link import link_rate
-from profiler.analysis.readings import FOREIGN, Memory
+from profiler.analysis.readings import FOREIGN
 from profiler.rules import (
     compute,
     convolutions,
-    memory_pressure,
     other_processes,
     shapes,
     sync,
@@ -16,7 +14,18 @@ from profiler.rules import (
     throttling,
     transfer,
 )
-from tests.rules.gpu_runs import BUSY, FLOAT32, GIB, SHAPES, STAGES, gpu_facts, with_new_shapes
+from tests.rules.gpu_runs import (
+    BUSY,
+    FLOAT32,
+    GIB,
+    SHAPES,
+    STAGES,
+    evidence,
+    finding,
+    gpu_facts,
+    memory,
+    with_new_shapes,
+)
 from tests.runs import CPU_STAGES_MS, UUID
 
 COPYING = {"stages": {"data": 1, "h2d": 30, "forward": 20, "backward": 30, "optimizer": 5},
@@ -27,18 +36,6 @@ COPYING = {"stages": {"data": 1, "h2d": 30, "forward": 20, "backward": 30, "opti
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "a.stepscope"
-
-
-def finding(rule, facts):
-    outcome = rule.check(facts)
-    assert len(outcome.findings) == 1, outcome
-    found = outcome.findings[0]
-    assert found.evidence and (found.remedy or found.advice)
-    return found
-
-
-def evidence(found, text):
-    return next(e.value for e in found.evidence if e.text.startswith(text))
 
 
 # Copies
@@ -162,51 +159,6 @@ def test_what_limits_a_busy_device(path, gpu, word):
     found = finding(compute, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, **gpu}))
     assert word in found.advice
     assert evidence(found, "Power, of its limit") == pytest.approx(gpu["gpu.power"] / 700)
-
-
-# Memory
-
-
-def memory(**planned):
-    """Readings of a loop that has 10 GiB between steps, 40 at the peak and 44 reserved."""
-    return {"torch.mem_allocated": 10 * GIB, "torch.mem_peak": 40 * GIB, "torch.mem_reserved": 44 * GIB,
-            "torch.alloc_retries": 0, "torch.ooms": 0, **planned}
-
-
-def test_the_largest_batch_that_fits(path):
-    live = {"gpu.util": 0.9, "gpu.mem_used": 45 * GIB, "gpu.mem_reserved": 0}
-    found = finding(memory_pressure, gpu_facts(path, torch=memory(), gpu=live))
-    # torch may take 139 of 140 GiB: at best (139 - 10) / 30 times 64, at worst the 139 hold 139 * 40/44
-    low = int((139 * 40 / 44 - 10) / 30 * 64)
-    assert found.severity == "info" and found.cost_ms == 0
-    assert found.title == f"Memory has room for a batch of about {low}, now 64"
-    assert evidence(found, "Largest batch") == int((139 - 10) / 30 * 64)
-
-
-def test_without_two_points_the_largest_batch_is_an_upper_bound():
-    told = Memory(None, 40 * GIB, 44 * GIB, None, 0, 0, 45 * GIB, 140 * GIB, 0.0, 1.0 * GIB)
-    found = headroom(told, 64)
-    assert found.at_most and found.high == int(64 * 139 / 40)
-    grown = Memory(40 * GIB, 40 * GIB, 44 * GIB, None, 0, 0, 45 * GIB, 140 * GIB, 0.0, 1.0 * GIB)
-    assert headroom(grown, 64).at_most
-    assert headroom(Memory(None, 1, 1, None, 0, 0, None, None, 0.0, None), 64) is None
-
-
-def test_a_device_that_is_nearly_full_and_one_that_ran_out(path, tmp_path):
-    live = {"gpu.util": 0.9, "gpu.mem_used": 45 * GIB, "gpu.mem_reserved": 0}
-    full = finding(memory_pressure, gpu_facts(path, torch=memory(), gpu=live, memory_total=44 * GIB))
-    assert full.severity == "warning" and "nearly full" in full.title
-    again = memory(**{"torch.alloc_retries": lambda k: k // 4, "torch.ooms": lambda k: int(k > 5)})
-    out = finding(memory_pressure, gpu_facts(tmp_path / "b.stepscope", torch=again, gpu=live))
-    assert out.severity == "error" and "1 time" in out.title and evidence(out, "Out-of-memory") == 1
-    assert evidence(out, "Cached memory given back") >= 2
-
-
-@pytest.mark.parametrize(("torch", "gpu", "word"), [
-    (memory(), {"gpu.util": 0.9}, "others hold"), ({}, {"gpu.util": 0.9}, "neither"),
-    ({}, {"gpu.util": 0.9, "gpu.mem_used": 1 * GIB}, "peak")])
-def test_what_memory_lacks(path, torch, gpu, word):
-    assert word in memory_pressure.check(gpu_facts(path, torch=torch, gpu=gpu, lag={"data": 1})).lacks
 
 
 # Shapes

@@ -4,6 +4,8 @@ import json
 
 import torch
 
+from .sites import user_site
+
 
 def torch_record():
     """The versions, and the devices once CUDA is initialised; asking earlier would initialise it."""
@@ -30,6 +32,22 @@ class Memory:
     """
 
     name = "memory"
+
+    def __init__(self, probe):
+        self.probe = probe
+        attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+        if attach is not None:
+            attach(self.ran_out)  # for good: torch has no way to take one back
+
+    def ran_out(self, device, requested, total, free, *_):
+        """torch's allocator calls this where memory has run out, on the thread that asked for some."""
+        try:
+            text = "GPU %d ran out of memory: %.2f GiB asked for, %.2f of %.2f GiB free" % (
+                device, requested / 2**30, free / 2**30, total / 2**30)
+            self.probe.event("out_of_memory", "error", text, {
+                "device": device, "requested": requested, "total": total, "free": free, "site": user_site()})
+        except Exception:  # never into the allocator
+            pass
 
     def records(self, now):
         for i in range(torch.cuda.device_count()):

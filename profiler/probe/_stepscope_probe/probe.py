@@ -164,7 +164,7 @@ class Probe:
             return
         self.cuda = True
         self.write(cuda.torch_record())
-        self.slow.append(cuda.Memory())
+        self.slow.append(cuda.Memory(self))
         self.hooks += [self.device, GraphHook(self)]
         self.device.enable()
         self.hooks[-1].enable()
