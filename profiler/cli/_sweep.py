@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from profiler.cli._common import print_table
@@ -12,21 +12,23 @@ from profiler.experiments.sweep.result import BEST, MEASURED
 from profiler.units import format_energy, format_gib, format_ms, format_number, format_rate, format_ratio
 
 WIDTH = 24  # letters of a bar
+SHADES = ".:-=+x%#"  # from the slowest to the fastest
 WORDS = {REGRESSION: "slower", IMPROVEMENT: "faster", NO_DIFFERENCE: NO_DIFFERENCE}
 
 
 def print_sweep(told: Mapping[str, Any]) -> None:
     """From the JSON form of a sweep."""
     if len(told["keys"]) == 2:
-        _print_map(told)
+        _print_map(told, *told["keys"])
     _print_points(told)
     print()
     _print_best(told)
     for point in told["points"]:
         for left in point["left_out"]:
             print(f"Left out: {point['label']}, run {left['run']}: {left['why']}.")
-        if point["given_up"] and not point["left_out"]:
-            print(f"Not run to the end: {point['label']}: {point['given_up']}.")
+    early = [(p["given_up"], p["label"]) for p in told["points"] if p["given_up"] and not p["left_out"]]
+    for why in dict.fromkeys(why for why, _ in early):
+        print(f"Not run to the end, {why}: {listed([name for own, name in early if own == why])}.")
     for item in told["skipped"]:
         print(f"Skipped: {item['label']}: {item['why']}.")
     for note in told["notes"]:
@@ -46,6 +48,9 @@ def _print_points(told: Mapping[str, Any]) -> None:
     points = list(told["points"])
     if len(told["keys"]) > 1:
         points.sort(key=lambda point: -point["rate"]["median"] if point["rate"] else 0.0)
+    else:
+        points = [point for value in ordered(p["point"][told["keys"][0]] for p in points)
+                  for point in points if point["point"][told["keys"][0]] == value]
     most = max((point["rate"]["high"] for point in points if point["rate"]), default=0.0)
     columns = {"memory": any(point["memory_bytes"] is not None for point in points),
                "energy": any(point["energy_j"] is not None for point in points)}
@@ -91,15 +96,24 @@ def _remark(point: Mapping[str, Any]) -> str:
     return f"{told} {WORDS.get(point['outcome'], 'too few runs to tell')}{front}".strip()
 
 
-def _print_map(told: Mapping[str, Any]) -> None:
-    """Two keys: a heat map, the median and its band in each cell, shaded by a letter from . to #."""
-    first, second = told["keys"]
-    cells = {(text(p["point"][first]), text(p["point"][second])): p for p in told["points"]}
-    rows_of = list(dict.fromkeys(a for a, _ in cells))
-    columns = list(dict.fromkeys(b for _, b in cells))
+def ordered(values: Iterable[Any]) -> list[Any]:
+    """Each once: numbers by size, others as they come."""
+    found = list(dict.fromkeys(values))
+    try:
+        return sorted(found, key=float)
+    except ValueError:
+        return found
+
+
+def _print_map(told: Mapping[str, Any], first: str, second: str) -> None:
+    """A heat map: the median and its band in each cell, shaded by a sign. None where most cells are empty."""
+    cells = {(p["point"][first], p["point"][second]): p for p in told["points"]}
+    rows_of, columns = ordered(a for a, _ in cells), ordered(b for _, b in cells)
+    if 2 * len(cells) < len(rows_of) * len(columns):
+        return
     most = max((p["rate"]["median"] for p in told["points"] if p["rate"]), default=0.0)
-    rows = [[a, *(_cell(cells.get((a, b)), most) for b in columns)] for a in rows_of]
-    head = [f"{first} \\ {second}", *columns]
+    rows = [[text(a), *(_cell(cells.get((a, b)), most) for b in columns)] for a in rows_of]
+    head = [f"{first} \\ {second}", *map(text, columns)]
     print(f"{told['unit']}, median and noise band; * the best, shades from . to # by the median")
     print_table(rows, head)
     print()
@@ -110,8 +124,7 @@ def _cell(point: Mapping[str, Any] | None, most: float) -> str:
         return "-"
     if not point["rate"]:
         return str(point["state"])
-    shade = ".:-=+*%#"[min(7, int(8 * point["rate"]["median"] / most))] if most > 0 else "."
-    shade = shade.replace("*", "x")
+    shade = SHADES[min(7, int(8 * point["rate"]["median"] / most))] if most > 0 else "."
     return f"{shade} {band(point['rate'])}{' *' if point['state'] == BEST else ''}"
 
 

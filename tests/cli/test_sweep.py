@@ -15,7 +15,7 @@ import pytest
 
 from profiler.cli import main
 from profiler.cli._common import plain
-from profiler.cli._sweep import print_sweep
+from profiler.cli._sweep import print_search, print_sweep
 from profiler.cli.sweep import parse_bytes
 from profiler.errors import UsageError
 from profiler.experiments.sweep.journal import NAME, Journal, identity
@@ -135,6 +135,47 @@ def test_curve_and_map_in_print(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  python train.py 2 x" in text
     assert "Left out: a=2 b=y, run 1: out of memory: no room." in text
     assert "Skipped: a=4 b=x: it cannot be." in text
+
+
+def shown(capsys: pytest.CaptureFixture[str], rates: dict[Any, list[float]], *keys: str, **more: Any) -> str:
+    """A sweep over `keys`, whose points are tuples of values, in print."""
+    points = {values: dict(zip(keys, values)) for values in rates}
+    runs = {identity(points[v]): [replace(GOOD, rate=rate) for rate in own] for v, own in rates.items()}
+    subject = replace(SUBJECT, keys=keys)
+    print_sweep(plain(Sweep(subject, runs, tuple(points.values()), **more).to_json()))
+    return capsys.readouterr().out.replace("\u00a0", " ")
+
+
+def test_a_curve_is_in_order_of_its_values_and_its_bars_grow_with_the_rates(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, {(10,): [100.0, 90.0, 110.0], (2,): [50.0, 50.0, 50.0], (0,): [20.0]}, "a")
+    rows = [line.split() for line in text.splitlines()[1:4]]
+    assert [row[0] for row in rows] == ["0", "2", "10"]
+    bars = [next(cell for cell in row if cell.endswith(("|", "-")) and "|" in cell) for row in rows]
+    assert [len(bar) for bar in bars] == sorted(len(bar) for bar in bars) and bars[2].endswith("|--")
+
+
+def test_a_map_that_would_be_empty_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    sparse = {(str(k), str(k)): [100.0] for k in range(6)}
+    assert "shades" not in shown(capsys, sparse, "a", "b")
+    full = {(str(j), str(k)): [100.0] for j in range(2) for k in range(2)}
+    assert "shades" in shown(capsys, full, "a", "b")
+
+
+def test_a_search_in_print(capsys: pytest.CaptureFixture[str]) -> None:
+    ratio = {"median": 1.9, "low": 1.8, "high": 2.0, "runs": 3, "coverage": 0.75}
+    change = {"key": "num_workers", "from": 0, "to": 2, "ratio": ratio, "outcome": "improvement",
+              "kept": True, "why": ""}
+    best = {"label": "num_workers=2", "rate": ratio, "gain": ratio, "command": "stepscope record -- x",
+            "in_code": "DataLoader(..., num_workers=2)"}
+    told = {"diagnoses": [{"verdict": "input_bound", "also": [], "reason": "so"}], "changes": [change],
+            "best": best, "unit": "samples/s", "notes": ["one"]}
+    print_search(told)
+    text = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "num_workers 0 \u2192 2: 1.90 \u00d7 [1.80, 2.00], faster, kept" in text
+    assert "Against the start: 1.90 \u00d7" in text and "DataLoader(..., num_workers=2)" in text
+    print_search({**told, "best": {**best, "gain": None, "rate": None}})
+    assert "stays as it is" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("given", "expected"), [("1000", 1e3), ("16G", 16e9), ("8GiB", 8 * 2**30),

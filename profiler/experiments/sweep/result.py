@@ -195,6 +195,8 @@ class Sweep:
         if self.score is search.pace and any(run.counts for run in self.every):
             notes.append("The samples of a step are not known: steps per second compare points of the same "
                          "batch only")
+        if self.most_memory is not None and any(s.band and s.memory is None for s in self.standings):
+            notes.append("Of some points no memory was measured: the limit could not be held against them")
         if self.best and self.best.band:
             band = self.best.band
             if band.pairs == 1:

@@ -74,7 +74,7 @@ def given_up(runs: Mapping[T, Sequence[Measured]], most: float | None, held: T |
         score = score_of([run for own in rest.values() for run in own])
         told = {point: [value for run in own if run.counts and (value := score(run)) is not None]
                 for point, own in rest.items()}
-        out |= dict.fromkeys(hopeless(told) - {held}, "clearly below the leader, given up early")
+        out |= dict.fromkeys(hopeless(told) - {held}, "clearly below the leader")
     return out
 
 
