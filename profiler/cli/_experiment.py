@@ -64,7 +64,7 @@ def budget(plan: Plan) -> str:
 
 
 def pair_line(pair: Pair, number: int) -> str:
-    left = [f"{side.upper()} {', '.join(why)}" for side in "ab" if (why := pair.marks(side))]
+    left = [f"{side.upper()}: {', '.join(why)}" for side in "ab" if (why := pair.marks(side))]
     out = f"left out: {'; '.join(left)}"
     if pair.both is None or pair.ratio is None:
         return f"pair {number}: {out}"

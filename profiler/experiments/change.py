@@ -97,14 +97,14 @@ def changed(program: Program, setting: str, value: Any) -> tuple[Program, dict[s
     return program, {setting: value}
 
 
-def current(setting: str, program: Program, loader: Mapping[str, Any]) -> Any:
-    """The value that the program has; None where it is not known. `loader`: settings of its loader."""
+def current(setting: str, program: Program, known: Mapping[str, Any]) -> Any:
+    """The value that the program has; None where it is not known. `known`: what its run says of it."""
     how = way(setting, program)
     if how == "workload":
         return program.settings[setting]
     if how == "environment":
         return program.environment.get(setting, os.environ.get(setting))
-    return loader.get(setting)
+    return known.get(setting)
 
 
 def parse_tried(given: str, program: Program) -> Tried:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from profiler.analysis.facts import Facts
 from profiler.errors import UsageError
 from profiler.experiments.arm import stall_share
 from profiler.experiments.change import Tried, changed, current, first_testable, same_cause, testable, unfit
@@ -91,7 +92,7 @@ def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: 
         remedy = finding.remedy
         assert remedy is not None
     else:
-        before = current(tried.setting, program, facts.loader) if tried.before is None else tried.before
+        before = current(tried.setting, program, _known(facts)) if tried.before is None else tried.before
         remedy = Remedy(tried.setting, before, tried.after)
         finding = _of_the_same(diagnosis, remedy)
     if given is None:
@@ -126,6 +127,11 @@ def _choose(diagnosis: Diagnosis, wanted: str | None, program: Program) -> Findi
         raise UsageError(f"the finding {found.rule} has no setting to test",
                          why or "Others may: see stepscope diagnose")
     return found
+
+
+def _known(facts: Facts) -> dict[str, Any]:
+    """What the probe could change, as the run had it."""
+    return {**facts.loader, **facts.readings.numerics, "threads": facts.torch_threads}
 
 
 def _of_the_same(diagnosis: Diagnosis, remedy: Remedy) -> Finding | None:

@@ -93,7 +93,7 @@ def test_a_program_that_the_remedy_crashes(tmp_path: Path) -> None:
     assert "fails with the remedy" in done.stdout
     assert "it ran out of memory and ended with status 1; it said: torch.OutOfMemoryError" in done.stdout
     assert stored(path)[0]["outcome"] == "fails with the remedy"
-    assert done.stderr.count("left out: B it ran out of memory") == 2
+    assert done.stderr.count("left out: B: it ran out of memory") == 2
 
 
 def test_a_useless_change_shows_no_difference(tmp_path: Path) -> None:
