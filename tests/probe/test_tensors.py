@@ -18,6 +18,7 @@ def test_copies_and_reads_until_something_compiles(tmp_path: Path) -> None:
     assert {s["syncs"] for s in steps} == {2}
     assert median(s["sync_ns"] for s in steps) > 10e6
     assert not ran.only.events("hook_off")
+    assert ran.only.of("copies")[-1][1:] == [10, 10 * 2 * 8 * 4, {"pinned": 0.0, "blocking": 1.0}]
     sites = ran.only.of("site")
     assert sum(hook == "sync" for hook, _ in sites) == 2
     assert sum(hook == "h2d" for hook, _ in sites) == 1

@@ -83,6 +83,8 @@ class LoaderHook(Hook):
     def size_of_background(self, loader, batch):
         try:
             loader.sizes.append(samples(batch))
+            if loader.train:
+                self.probe.shapes.see(batch)
         except Exception as error:
             self.fail(error)
 

@@ -89,8 +89,9 @@ class TensorHook(Hook):
             return original(tensor, *args, **kwargs)
         depth = None
         try:
-            source = args[0] if tensor.is_cuda else tensor  # copy_ is the destination's
-            self.probe.copies.see(source, args, kwargs)
+            if loop.open and loop.stage != H2D:  # a subclass of Tensor comes round again
+                source = args[0] if tensor.is_cuda else tensor  # copy_ is the destination's
+                self.probe.copies.see(source, args, kwargs)
             depth = loop.push(H2D, loop.clock())
             self.site()
         except Exception as error:
