@@ -6,6 +6,7 @@ import re
 import shlex
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QTimer, Signal
@@ -27,13 +28,23 @@ from app.settings import Settings
 from app.spec import LaunchSpec
 from app.widgets.basic import label, restyle, row
 from app.widgets.button import Segments
-from profiler.catalog import get, workloads
+from profiler.catalog import check_data, get, workloads
+from profiler.errors import UsageError
 from profiler.units import format_bytes, format_time
 
 MODES = (("workload", "Workloads"), ("script", "My script"), ("watch", "Watch only"))
 FIRST = "input_starved"
 TRACE_EVERY_S = 30.0
 HELD = "A recording is running; stop it first"
+
+
+def wrong_data(workload: str, path: Path) -> str:
+    """Why a workload cannot use this data of the user's, or nothing."""
+    try:
+        check_data(workload, path)
+    except UsageError as error:
+        return error.message
+    return ""
 
 
 class LaunchPanel(QWidget):
@@ -103,6 +114,7 @@ class LaunchPanel(QWidget):
         self.strip.use.connect(self.script._use)
         self.recent.open_requested.connect(self.open_requested)
         self.capture.changed.connect(self._refresh)
+        self.workload.data_entered.connect(self._look_at_data)
         for page in self._pages.values():
             page.edited.connect(self._refresh)
 
@@ -257,6 +269,11 @@ class LaunchPanel(QWidget):
         self._runs = runs
         self.recent.show_runs(runs)
         self._refresh()
+
+    def _look_at_data(self, name: str, data: str) -> None:
+        """On the worker thread: a folder may be large, or far away."""
+        look = partial(wrong_data, name, Path(data).expanduser())
+        self._queries.submit("data", look, lambda wrong: self.workload.show_data(name, data, wrong))
 
     def _on_preflight(self) -> None:
         self.workload.show_machine(self.preflight.machine)

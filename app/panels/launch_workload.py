@@ -93,12 +93,15 @@ class Page(Surface):
 class WorkloadPage(Page):
     """One workload at a time; the entries of each are kept while the window is open."""
 
+    data_entered = Signal(str, str)  # the workload's name and a path: `show_data` tells what is wrong with it
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
         self.info: WorkloadInfo | None = None
         self.machine = UNKNOWN
         self._kept: dict[str, dict[str, Any]] = {}
         self._errors: dict[str, str] = {}
+        self._data: tuple[str, str, str] = ("", "", "")  # workload, path, what is wrong with it
         self.presets = Segments(_PRESETS, CUSTOM)
         self.presets.setAccessibleName("Size")
         self.presets.changed.connect(self._on_preset)
@@ -127,6 +130,7 @@ class WorkloadPage(Page):
             self.presets.button(name).setEnabled(name in info.sizes)
         self.form.set_values(values or self._kept.get(info.name) or self._preset("typical"))
         self._check()
+        self._ask_about_data()
 
     def show_machine(self, machine: Machine) -> None:
         """What the doctor found: its devices to choose from, and reasons where it lacks something."""
@@ -194,6 +198,18 @@ class WorkloadPage(Page):
     def _on_changed(self, name: str) -> None:
         self._check()
         self.edited.emit()
+        self._ask_about_data()
+
+    def _ask_about_data(self) -> None:
+        if self.info is not None and (data := self.form.values().get(DATA)):
+            self.data_entered.emit(self.info.name, data)
+
+    def show_data(self, name: str, data: str, wrong: str) -> None:
+        """What is wrong with the data of a workload, or nothing. It may come late: reading takes its time."""
+        if self._data != (name, data, wrong):
+            self._data = name, data, wrong
+            self._check()
+            self.edited.emit()
 
     def _check(self) -> None:
         """Reasons beside the fields, as typed."""
@@ -261,4 +277,6 @@ class WorkloadPage(Page):
         data = self.form.values().get(DATA)
         if data and not Path(data).expanduser().exists():
             return {DATA: "there is no such file or folder"}
-        return {}
+        name, path, wrong = self._data
+        known = wrong and self.info is not None and (self.info.name, data) == (name, path)
+        return {DATA: wrong} if known else {}

@@ -97,6 +97,31 @@ def test_run_waits_for_what_the_machine_lacks(window: MainWindow, launch: Any, q
     assert launch.panes.estimate.whole_text().startswith("Precision: tf32 needs a GPU")
 
 
+def test_own_data_is_looked_at_as_typed(launch: Any, qtbot: QtBot, tmp_path: Path) -> None:
+    launch.show_workload("image_classification")
+    field, button = launch.workload.form.fields["run_data"], launch.panes.run_button
+
+    def typed(path: Path) -> None:
+        field.clear()
+        qtbot.keyClicks(field, str(path))
+
+    (tmp_path / "notes.doc").write_text("no image")
+    typed(tmp_path / "absent")
+    assert not button.isEnabled() and "no such file" in launch.reason()
+    typed(tmp_path)
+    qtbot.waitUntil(lambda: "there are no files" in launch.reason())
+    assert not button.isEnabled() and ".jpeg" in launch.workload.form.hints["run_data"].text()
+    (tmp_path / "a.jpg").write_bytes(b"\xff")
+    launch.workload._on_changed("run_data")
+    qtbot.waitUntil(button.isEnabled)
+    typed(tmp_path / "a.jpg")
+    qtbot.waitUntil(lambda: "Not a directory" in launch.reason())
+    launch.show_workload("language_model")
+    assert button.isEnabled()
+    launch.show_workload("image_classification")
+    qtbot.waitUntil(lambda: "Not a directory" in launch.reason())
+
+
 def test_search_narrows_the_gallery(launch: Any, qtbot: QtBot) -> None:
     def shown() -> list[str]:
         model = launch.gallery._model
