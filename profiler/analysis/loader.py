@@ -16,7 +16,10 @@ NEAR_BEST = 1.05  # the smallest number of workers within 5 % of the best
 IN_WORKER = 1.12  # a batch takes longer in a worker: collating into shared memory, the queue
 FETCH_NS = 1_000_000  # what taking a ready batch from the queue costs the loop, at most
 FETCH_SHARE = 0.05  # of the batch's service time, where that is less
-CPU_BOUND = 0.7  # CPU time over service time from which more workers than cores are of no use
+CPU_BOUND = 0.7  # share of work in a batch's time from which more workers than cores are of no use
+WAITING = 0.3  # up to which the loader is said to wait
+LEAST_WORK = 0.01
+READY = 0.8  # share of the fetches from which batches are said to be ready
 # A loop that no longer sleeps between batches keeps its caches and threads warm; one
 # whose cores are shared with workers is slowed by them, the more the fuller they are.
 # Other programs on the same cores do so too, as far as they keep them busy.
@@ -27,7 +30,10 @@ FASTER, SLOWER, CROWDED, FULL, OTHERS = 0.86, 1.09, 0.6, 0.9, 0.5
 class LoaderModel:
     """Means per step in ns. `cpu`: of a batch in the loader; `other_cpu`: of all else in the target.
 
-    `others`: share of the machine's cores that work of others keeps busy. `alone`: what the loader takes
+    `work`: share of a batch's time in which whoever makes it works, or waits for a core; the rest it waits
+    for something else. `handed`: batches are ready when they are asked for; the wait is what it takes to
+    hand them from process to process. `others`: share of the machine's cores that work of others keeps
+    busy. `alone`: what the loader takes
     for a batch with nobody beside it, by its workers, where that was measured: no loop gets one sooner.
     """
 
@@ -40,9 +46,13 @@ class LoaderModel:
     workers: int
     others: float = 0.0
     alone: Mapping[int, float] = field(default_factory=dict)
+    work: float = 1.0
+    handed: bool = False
 
     def step_with(self, workers: int) -> float:
-        """The step time predicted with so many workers (at least 1)."""
+        """The step time predicted with so many workers. With none the loop does the work of one itself."""
+        if not workers:
+            return max(self.rest + self.service / IN_WORKER, self.ceiling(0))
         fetch = min(FETCH_NS, FETCH_SHARE * self.service)
         per_batch = self.service * (1.0 if self.workers else IN_WORKER) / workers
         busy = (self.cpu + self.other_cpu) / self.cores
@@ -53,7 +63,7 @@ class LoaderModel:
 
         Fewer workers are no faster, and more are at best as much faster as they are more.
         """
-        return max((ns * min(1.0, max(1, measured) / workers) for measured, ns in self.alone.items()),
+        return max((ns * min(1.0, max(1, measured) / max(1, workers)) for measured, ns in self.alone.items()),
                    default=0.0)
 
     def speedup(self, workers: int) -> tuple[float, float, float]:
@@ -72,14 +82,25 @@ class LoaderModel:
         """
         return replace(self, others=0.0).speedup(workers)[0] >= 1.0
 
+    @property
+    def computes(self) -> bool:
+        """Whether a batch is mostly work: then no more workers help than there are cores."""
+        return self.work >= CPU_BOUND
+
     def candidates(self) -> list[int]:
         """Numbers worth trying: powers of two and the cores, above the present one.
 
-        A loader that computes gains nothing beyond the cores; one that waits for
-        storage may, up to twice as many.
+        A loader that computes gains nothing beyond the cores. One that waits for storage may: as many as
+        the cores have work for, though at first no more than twice the cores, from there on twice as many,
+        up to four times the cores. Where batches are ready and what costs is to take them over, only none.
         """
-        waits = self.service <= 0 or self.cpu / self.service < CPU_BOUND
-        most = min(MOST_WORKERS, self.cores * (2 if waits else 1))
+        if self.handed:
+            return [0]
+        most = self.cores
+        if not self.computes:
+            further = min(4 * self.cores, max(2 * self.cores, 2 * self.workers))
+            most = int(min(further, self.cores / max(self.work, LEAST_WORK)))
+        most = min(MOST_WORKERS, most)
         return sorted({n for n in (1, 2, 4, 8, 16, self.cores) if self.workers < n <= most})
 
     def best(self) -> int | None:
@@ -93,13 +114,17 @@ class LoaderModel:
 
 def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cpu: float | None,
                  workers_cores: float | None, target_cores: float | None, thread_cpu: float | None,
-                 cores: int, others: float = 0.0,
-                 alone: Mapping[int, float] | None = None) -> LoaderModel | None:
+                 cores: int, others: float = 0.0, alone: Mapping[int, float] | None = None,
+                 wait_crowded: float = 0.0, workers_waiting: float = 0.0,
+                 handed: bool = False) -> LoaderModel | None:
     """The model of a loop that would take `rest` of each `step` if batches were ready.
 
     With no workers a batch's service time is the data wait itself and its CPU time that
-    of the loop's thread inside it. With workers that are waited for, all are busy: one
-    batch a step between them, and their CPU time is measured (`workers_cores`).
+    of the loop's thread inside it; in `wait_crowded` of it the thread had no core. With
+    workers that are waited for, all are busy: one batch a step between them, and their
+    CPU time is measured (`workers_cores`), as are the threads of theirs that wait for a
+    core (`workers_waiting`). Where batches are ready (`handed`) workers rest in between,
+    and a batch takes what they work for it.
     None where the CPU time is not known.
     """
     if workers == 0:
@@ -109,10 +134,11 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
         everything = target_cores * step if target_cores is not None else (thread_cpu or wait_cpu)
         cpu = min(wait_cpu, wait)
         return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0, others,
-                           alone or {})
+                           alone or {}, min(1.0, (cpu + wait_crowded) / wait) if wait else 1.0)
     if workers_cores is None:
         return None
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
-    return LoaderModel(step, rest, workers * step, cpu, everything - cpu, cores, workers, others,
-                       alone or {})
+    work = min(1.0, (workers_cores + workers_waiting) / workers)
+    return LoaderModel(step, rest, cpu if handed else workers * step, cpu, everything - cpu, cores, workers,
+                       others, alone or {}, work, handed)

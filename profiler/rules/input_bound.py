@@ -1,4 +1,4 @@
-"""The loop waits for data, and what more loader workers would give."""
+"""The loop waits for data: why, and what another number of loader workers would give."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from profiler.analysis.facts import Facts
 from profiler.analysis.loader import LoaderModel, loader_model
 from profiler.analysis.summary import StepSummary
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms, plural
+from profiler.rules.decision import GAIN
+from profiler.rules.input_cause import InputCause, cause_of_wait, handed_over
 
 NAME = "input_bound"
 TITLE = "Data wait"
-WORTH = 0.03  # exposed share of the step from which the wait is a finding
 BUSY = 0.2  # share of the machine's cores that others use, worth telling
-GAIN = 1.05  # predicted speedup from which more workers are advised
 
 
 def check(facts: Facts) -> Outcome:
-    """Lacks steady steps; ruled out when the exposed wait is below 3 % of the step."""
+    """Lacks steady steps; ruled out when the step without its exposed wait is less than 5 % shorter."""
     summary, shares = facts.summary, facts.estimate
     if summary is None or shares is None or facts.lacks:
         return Outcome(lacks=facts.lacks or "no steady step")
-    if shares.share("input") < WORTH:
+    if shares.gain("input") < GAIN:
         return Outcome(ruled_out=f"{ms(shares.input):.1f} of {ms(summary.step_ns):.1f} ms per step")
     model = model_of(facts)
     best = model.best() if model else None
@@ -29,12 +29,14 @@ def check(facts: Facts) -> Outcome:
         if middle >= GAIN and model.harmless(best):
             remedy = Remedy("num_workers", facts.workers, best)
             prediction = Prediction("no_input_wait", middle, low, high)
+    why = cause_of_wait(facts, model)
     title = f"Data wait: workers {facts.workers} \u2192 {best}" if remedy else "The loop waits for data"
+    title += f" ({why.word})" if why.word else ""
     severity = "error" if shares.share("input") >= 0.15 else "warning"
     return Outcome((Finding(
-        NAME, title, severity, ms(shares.input), evidence=_evidence(facts, summary),
+        NAME, title, severity, ms(shares.input), evidence=_evidence(facts, summary) + why.evidence,
         counter_evidence=_against(facts, summary, model, remedy is not None), remedy=remedy,
-        advice="" if remedy else _advice(facts, model), prediction=prediction,
+        advice="" if remedy else _advice(facts, model, why), prediction=prediction,
         site=facts.site("loader") or facts.loader.get("site")),))
 
 
@@ -43,12 +45,15 @@ def model_of(facts: Facts) -> LoaderModel | None:
     summary = facts.summary
     if summary is None or facts.workers is None or facts.estimate is None:
         return None
-    live = facts.live
+    live, wait = facts.live, summary.stages["data"]
     return loader_model(
-        step=summary.step_ns, rest=summary.step_ns - facts.estimate.input, wait=summary.stages["data"],
+        # On a CPU run what is no data wait for want of a core still goes where the batches are made.
+        step=summary.step_ns, rest=summary.step_ns - (facts.estimate.input if facts.on_device else wait),
+        wait=wait, wait_crowded=0.0 if facts.on_device else wait - facts.estimate.input,
         workers=facts.workers, wait_cpu=summary.data_cpu, workers_cores=live.get("target.workers_cpu"),
         target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores,
-        others=facts.others or 0.0, alone=facts.loader_alone)
+        others=facts.others or 0.0, alone=facts.loader_alone, handed=handed_over(facts),
+        workers_waiting=max(0.0, live.get("target.waiting", 0.0) - live.get("loop.waiting", 0.0)))
 
 
 def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:
@@ -94,14 +99,19 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
     return tuple(found)
 
 
-def _advice(facts: Facts, model: LoaderModel | None) -> str:
+def _advice(facts: Facts, model: LoaderModel | None, why: InputCause) -> str:
     if facts.workers is None:
         return "Make batches in a torch DataLoader with workers, beside the loop."
     if model is None:
         return "The loader's CPU time was not measured, so that no number of workers can be named."
+    if model.handed:
+        return f"{why.advice}."
+    who = f"{plural(facts.workers, 'worker')} on {plural(model.cores, 'core')}"
+    if model.computes and facts.workers > model.cores:
+        return (f"{who} share them: {model.cores} would do as much, with less memory. "
+                f"A cheaper batch is what is left. {why.advice}.")
     if not model.candidates():
-        return (f"{plural(facts.workers, 'worker')} on {plural(model.cores, 'core')} are as many as help: "
-                "make a batch cheaper (smaller files, a cache of decoded samples, faster storage).")
+        return f"{who} are as many as help: make a batch cheaper. {why.advice}."
     if (best := model.best()) is not None and model.speedup(best)[1] < GAIN:
-        return f"More workers would give less than {100 * (GAIN - 1):.0f} %; a cheaper batch is what is left."
-    return "More workers would not help, the cores are busy: make a batch cheaper to produce."
+        return f"More workers would give less than {100 * (GAIN - 1):.0f} %. {why.advice}."
+    return f"More workers would not help, the cores are busy: make a batch cheaper. {why.advice}."

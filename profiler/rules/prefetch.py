@@ -6,16 +6,20 @@ import numpy as np
 
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms
+from profiler.rules.decision import GAIN
+from profiler.rules.input_cause import handed_over
 
 NAME = "prefetch"
 TITLE = "Uneven loader"
-WORTH = 0.03
 SHORT_NS = 1_000_000  # a shorter wait is the fetch itself
 MOST = 8
 
 
 def check(facts: Facts) -> Outcome:
-    """Starved workers are late in every round of theirs; then prefetching cannot help."""
+    """Lacks steady steps; ruled out where the step without its wait is less than 5 % shorter.
+
+    Starved workers are late in every round of theirs; then prefetching cannot help.
+    """
     summary, shares = facts.summary, facts.estimate
     if summary is None or shares is None or facts.lacks:
         return Outcome(lacks=facts.lacks or "no steady step")
@@ -23,7 +27,9 @@ def check(facts: Facts) -> Outcome:
         return Outcome(ruled_out="no loader workers")
     late = summary.waits > max(SHORT_NS, 0.1 * summary.spread.median)
     rate = float(np.mean(late))
-    if shares.share("input") < WORTH or rate >= 0.5 / facts.workers:
+    if handed_over(facts):
+        return Outcome(ruled_out="batches are ready when they are asked for")
+    if shares.gain("input") < GAIN or rate >= 0.5 / facts.workers:
         return Outcome(ruled_out=f"{100 * rate:.0f} % of the steps wait")
     ahead = facts.loader.get("prefetch_factor")
     gain = shares.gain("input")

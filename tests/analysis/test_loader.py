@@ -60,6 +60,30 @@ def test_without_the_cpu_time_there_is_no_model():
     assert waiting(workers=2, workers_cores=None) is None
 
 
+def test_time_without_a_core_is_no_waiting():
+    """Beside other programs workers that compute get little CPU time: that is no reason for more of them."""
+    crowded = waiting(workers=2, step=120 * MS, cores=2, workers_cores=0.4, workers_waiting=1.6)
+    assert crowded.computes and crowded.candidates() == []
+    asleep = waiting(workers=2, step=120 * MS, cores=2, workers_cores=0.1, workers_waiting=0.1)
+    assert not asleep.computes and asleep.candidates() == [4]
+    more = waiting(workers=4, step=60 * MS, cores=2, workers_cores=0.2, workers_waiting=0.2)
+    assert more.candidates() == [8]
+    alone = waiting(wait=40 * MS, wait_cpu=20 * MS, wait_crowded=18 * MS, cores=2)
+    assert alone.computes and max(alone.candidates()) == 2
+
+
+def test_a_batch_that_is_half_work_takes_twice_as_many_workers_as_cores():
+    assert max(waiting(wait_cpu=20 * MS, cores=2).candidates()) == 4
+    assert max(waiting(wait_cpu=26 * MS, cores=4).candidates()) == 4
+
+
+def test_ready_batches_need_no_workers():
+    """2 workers that work 2 ms for a batch which takes the loop 6 ms to take over."""
+    handed = waiting(workers=2, step=20 * MS, rest=14 * MS, workers_cores=0.1, target_cores=0.9, handed=True)
+    assert handed.candidates() == [0] and handed.best() == 0
+    assert handed.step_with(0) == pytest.approx((14 + 2 / 1.12) * MS)
+
+
 SHARE = st.floats(0.0, 1.0)
 
 
@@ -76,6 +100,19 @@ def test_predictions_are_ordered_and_more_workers_never_take_longer(step, wait, 
     assert 0 < low < middle < high
     best = model.best()
     assert best is None or (best > workers and best <= 16)
+
+
+@given(st.floats(1e5, 1e10), SHARE, SHARE, SHARE, st.integers(1, 64), WORKERS)
+def test_no_more_workers_are_named_than_cores_and_work_allow(step, wait, work, crowded, cores, workers):
+    model = loader_model(
+        step=step, rest=(1 - wait) * step, wait=wait * step, workers=workers, wait_cpu=work * wait * step,
+        workers_cores=work * workers, target_cores=1.0, thread_cpu=step, cores=cores,
+        wait_crowded=(1 - work) * crowded * wait * step, workers_waiting=(1 - work) * crowded * workers)
+    most = max(model.candidates(), default=0)
+    assert most <= (4 * cores if workers else 2 * cores)
+    if work >= 0.7 or (work + (1 - work) * crowded >= 0.7 and (workers or wait)):
+        assert most <= cores
+    assert most * model.work <= cores * 1.0001 or most <= cores
 
 
 def test_no_step_is_shorter_than_the_loader_alone_was_measured():
