@@ -1,9 +1,10 @@
 """How long the loop's thread waits for a core, and who has the cores meanwhile.
 
-Without others each of W threads that want a core has one for cores / W of that time,
-where W is above the number of cores: so much of the loop's wait is of the target's own
-making. The rest is that of other programs, where they keep at least a tenth of the cores
-busy; else it is nobody's, for threads that want a core in bursts fit on the mean.
+Without others each of W threads that want a core has one for cores / W of that time: so
+much of the loop's wait is of the target's own making, where W is at least half as many
+again as the cores. Fewer are the usual life of a program with loader workers, ranks and
+helper threads, which fill the cores and no more. The rest is that of other programs, where
+they keep at least a tenth of the cores busy; else it is nobody's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+MANY = 1.5  # threads that want a core for each core, from which the target crowds itself
 BUSY = 0.1  # share of the cores that others keep busy, from which a wait is put down to them
 
 
@@ -45,7 +47,6 @@ def crowding(live: Mapping[str, float], thread_cpu: float, cores: int, machine_c
     busy = None
     if "host.cpu" in live:  # others have no more of our cores than we leave
         busy = min(max(0.0, live["host.cpu"] * machine_cores - running), max(0.0, cores - running))
-    alone = max(0.0, 1.0 - cores / wanted) if wanted > 0 else 0.0
-    own = min(waiting, alone * (waiting + thread_cpu))
+    own = min(waiting, (1.0 - cores / wanted) * (waiting + thread_cpu)) if wanted >= MANY * cores else 0.0
     others = waiting - own if busy is not None and busy >= BUSY * cores else 0.0
     return Crowding(waiting, own, others, wanted, waits is not None, busy)

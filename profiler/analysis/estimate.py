@@ -17,6 +17,7 @@ from profiler.analysis.summary import StepSummary
 BEHIND_NS = 100_000  # less is launch latency, not a queue
 WORK = ("forward", "backward", "optimizer")
 CROWDED = 0.05  # share of a step without a core, from which stages are longer than what they do
+UNSURE = 0.05  # of a wait for a core, which was counted at other times than the steps
 
 
 @dataclass(frozen=True)
@@ -89,19 +90,18 @@ def estimate(summary: StepSummary, on_device: bool, utilization: float | None = 
 
 
 def _of_cpu(summary: StepSummary, waiting: float) -> Estimate:
-    """The stages. Where the cores are crowded every stage is longer by the wait for one; that is compute's.
+    """The stages. Where the cores are crowded what the thread does takes longer, in all stages alike.
 
-    Of a data wait there is left what the thread worked in it, and slept in all; host work shrinks as
-    its CPU time does in the mean.
+    So a data wait is what the thread slept, and what it worked in it stretched as all its work is. Single
+    waits for a core that fell into it are compute's.
     """
     stages, step, cpu = summary.stages, summary.step_ns, summary.thread_cpu
-    data, host = stages["data"], stages["other"]
-    if waiting >= CROWDED and cpu is not None and summary.data_cpu is not None:
-        slept = max(0.0, step - cpu - waiting * step)
-        data = min(data, summary.data_cpu + slept)
-        host *= 1 - min(1.0, waiting)
-    compute = sum(stages[stage] for stage in WORK) + stages["data"] - data + stages["other"] - host
-    return Estimate(data, stages["h2d"], compute, host, True)
+    data = stages["data"]
+    if waiting >= CROWDED and cpu and summary.data_cpu is not None:
+        slept = max(0.0, step - cpu - (1 + UNSURE) * waiting * step)
+        data = min(data, slept + summary.data_cpu * max(1.0, (step - slept) / cpu))
+    compute = sum(stages[stage] for stage in WORK) + stages["data"] - data
+    return Estimate(data, stages["h2d"], compute, stages["other"], True)
 
 
 def behind(summary: StepSummary, stage: str) -> float:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperature", "gpu.pcie_rx",
-        "gpu.mem_util", "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu",
-        "target.workers", "target.waiting")
+        "gpu.mem_util", "gpu.sm_active", "gpu.sm_occupancy", "gpu.tensor_active", "gpu.dram_active",
+        "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers",
+        "target.waiting")
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 # Reasons that make single steps differ. A power cap is how a busy GPU lives.
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
@@ -164,7 +165,8 @@ def together(every: Sequence[Facts]) -> list[Facts]:
     """The same; where they are ranks of one job, with how long each waits for the others."""
     known = [(facts.rank, facts.summary) for facts in every]
     summaries = [summary for rank, summary in known if rank is not None and summary is not None]
-    found = waits(summaries, all(facts.on_device for facts in every))
+    found = waits(summaries, all(facts.on_device for facts in every),
+                  [facts.live.get("loop.waiting") for facts in every if facts.summary is not None])
     if len(summaries) < len(every) or found is None or len({rank for rank, _ in known}) < len(every):
         return list(every)
     ranks = {rank: wait for (rank, _), wait in zip(known, found, strict=True) if rank is not None}

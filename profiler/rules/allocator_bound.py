@@ -53,6 +53,9 @@ def _of_system(facts: Facts) -> Outcome:
     page = HUGE_PAGE_NS if facts.machine.get("huge_pages") == "always" else PAGE_NS
     # What the loader does in the loop's thread is a matter of the data wait.
     cost = min(max(0.0, system - (summary.data_cpu or 0.0)), faults * page)
+    # Where the cores are crowded all that the thread does takes so much longer.
+    longer = 1 + live.get("loop.waiting", 0.0) * step / summary.thread_cpu if summary.thread_cpu else 1.0
+    cost *= longer
     if cost < WORTH * step or not cost:
         return Outcome(ruled_out=f"{ms(cost):.1f} of {ms(step):.1f} ms per step, {faults:.0f} page faults")
     evidence = [Evidence("The loop's thread in the kernel, mean per step", ms(system), "ms", SOURCE),
@@ -60,6 +63,9 @@ def _of_system(facts: Facts) -> Outcome:
                 Evidence("Page faults of the thread, mean per step", round(faults), "count", SOURCE)]
     if page == PAGE_NS:
         evidence.append(Evidence("Memory fetched by them, mean per step", faults * 4096 / 1e6, "MB", SOURCE))
+    if longer > 1.05:
+        evidence.append(Evidence("Work takes longer by waiting for a core, times", round(longer, 2), "",
+                                 "kernel scheduler"))
     return Outcome((Finding(
         NAME, "Memory is fetched from the system in every step",
         "error" if cost >= GRAVE * step else "warning", ms(cost), evidence=tuple(evidence),
