@@ -28,6 +28,11 @@ _ALL = (
     Metric("gpu.clock_sm", "MHz", "SM clock"),
     Metric("gpu.clock_mem", "MHz", "memory clock"),
     Metric("gpu.throttle", "mask", "throttle reasons"),
+    # GPM: averages over the time between two readings.
+    Metric("gpu.sm_active", "share", "SM activity"),
+    Metric("gpu.sm_occupancy", "share", "SM occupancy"),
+    Metric("gpu.tensor_active", "share", "tensor activity"),
+    Metric("gpu.dram_active", "share", "DRAM bandwidth"),
     Metric("gpu.pcie_rx", "B/s", "PCIe to the GPU"),
     Metric("gpu.pcie_tx", "B/s", "PCIe from the GPU"),
     Metric("gpu.processes", "count", "processes"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from profiler.analysis.estimate import WORK
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, ms
@@ -13,6 +15,8 @@ FULL = 0.85
 BUSY = 0.9  # utilization from which power says something of how much of the GPU works
 FAINT = 0.4  # of the power limit, below which a busy GPU does little
 BANDWIDTH = 0.6  # share of the time in which memory was read or written: NVML's memory utilization
+# By the GPU's own counters, where it has GPM. No kernel reaches all of them: bounds are generous.
+FULL_DRAM, FEW_SMS, FEW_WARPS, NO_TENSOR = 0.6, 0.6, 0.1, 0.05
 
 
 def check(facts: Facts) -> Outcome:
@@ -30,7 +34,11 @@ def check(facts: Facts) -> Outcome:
     evidence = [Evidence(stage, ms(times[stage]), "ms", source) for stage in WORK if times[stage]]
     for metric, text, unit in (("gpu.util", "GPU utilization", "share"), ("gpu.power", "Power", "W"),
                                ("gpu.clock_sm", "SM clock", "MHz"),
-                               ("gpu.mem_util", "Time in which memory was read or written", "share")):
+                               ("gpu.mem_util", "Time in which memory was read or written", "share"),
+                               ("gpu.sm_active", "SM activity", "share"),
+                               ("gpu.sm_occupancy", "SM occupancy", "share"),
+                               ("gpu.tensor_active", "Tensor activity", "share"),
+                               ("gpu.dram_active", "DRAM bandwidth, of the peak", "share")):
         if metric in facts.live:
             evidence.append(Evidence(text, facts.live[metric], unit, "NVML"))
     what, advice = "The device" if facts.on_device else "The CPU", ""
@@ -67,10 +75,27 @@ def power_share(facts: Facts) -> float | None:
 def _limit(facts: Facts) -> str:
     """What limits the kernels, where live signals hint at it; "" where they do not."""
     power, busy = power_share(facts), facts.live.get("gpu.util", 0.0) >= BUSY
+    if "gpu.sm_active" in facts.live:
+        return _counted(facts.live)
     if facts.live.get("gpu.mem_util", 0.0) >= BANDWIDTH:
         return ("Memory is busy most of the time, so that its bandwidth may be the limit: fuse operators "
                 "(torch.compile), a smaller type (bfloat16), channels_last for convolutions.")
     if busy and power is not None and power < FAINT:
         return (f"Busy all the time, it draws {100 * power:.0f} % of its power limit: its kernels may fill "
                 "little of it. A larger batch, or torch.compile; a trace tells which kernels.")
+    return ""
+
+
+def _counted(live: Mapping[str, float]) -> str:
+    """The same by the GPU's own counters."""
+    dram, sms = live.get("gpu.dram_active", 0.0), live["gpu.sm_active"]
+    if dram >= FULL_DRAM:
+        return (f"The memory's bandwidth is the limit ({100 * dram:.0f} % of its peak on average): fuse "
+                "operators (torch.compile), a smaller type (bfloat16), channels_last for convolutions.")
+    if sms < FEW_SMS or live.get("gpu.sm_occupancy", 1.0) < FEW_WARPS:
+        return (f"Kernels run all the time and keep {100 * sms:.0f} % of the multiprocessors busy: give them "
+                "more work each (a larger batch, torch.compile); a trace tells which kernels.")
+    if live.get("gpu.tensor_active", 1.0) < NO_TENSOR:
+        return ("The tensor cores idle: use autocast to bfloat16, or TF32 (matmul precision high), where "
+                "products are what is computed.")
     return ""

@@ -1,10 +1,11 @@
-"""What NVML takes its time for: PCIe rates, and who else uses the GPUs."""
+"""What NVML takes its time for: PCIe rates, counters of activity (GPM), and who else uses the GPUs."""
 
 from __future__ import annotations
 
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import SLOW
+from profiler.sources._gpm import GPM, supported
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._readings import Readings
 from profiler.sources.nvml import NvmlSource
@@ -24,6 +25,7 @@ class NvmlSlowSource:
         self._nvml = nvml
         self._target = target
         self._rates: Readings | None = None
+        self._activity = Readings((), ())
         self._processes: list[GpuProcesses] = []
 
     def open(self, sink: Sink, clock: Clock) -> None:
@@ -34,8 +36,10 @@ class NvmlSlowSource:
             if not self._nvml.opened.is_set() or self._nvml.library.start() is not None:
                 return
             self._rates = Readings(self._nvml.gpus, SLOW)
+            self._activity = Readings([gpu for gpu in self._nvml.gpus if supported(gpu)], [GPM])
             self._processes = [GpuProcesses(gpu, self._target) for gpu in self._nvml.gpus]
         self._rates.read(sink, clock)
+        self._activity.read(sink, clock)
         for processes in self._processes:
             processes.read(sink, clock)
 

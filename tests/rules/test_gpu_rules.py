@@ -161,6 +161,17 @@ def test_what_limits_a_busy_device(path, gpu, word):
     assert evidence(found, "Power, of its limit") == pytest.approx(gpu["gpu.power"] / 700)
 
 
+@pytest.mark.parametrize(("sms", "occupancy", "tensor", "dram", "word"), [
+    (0.9, 0.5, 0.3, 0.7, "bandwidth is the limit"), (0.4, 0.5, 0.3, 0.2, "40 % of the multiprocessors"),
+    (0.9, 0.05, 0.3, 0.2, "more work each"), (0.9, 0.5, 0.01, 0.2, "tensor cores idle"),
+    (0.9, 0.5, 0.4, 0.3, "arithmetic")])
+def test_what_limits_a_busy_device_by_its_own_counters(path, sms, occupancy, tensor, dram, word):
+    counted = {"gpu.sm_active": sms, "gpu.sm_occupancy": occupancy, "gpu.tensor_active": tensor,
+               "gpu.dram_active": dram}
+    found = finding(compute, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, "gpu.power": 200, **counted}))
+    assert word in found.advice and evidence(found, "SM activity") == pytest.approx(sms)
+
+
 # Shapes
 
 VARIED = {**SHAPES, "distinct": 40, "common_batches": 3, "changes": 58, "smallest": [64, 3, 4, 4]}

@@ -17,7 +17,8 @@ typedef unsigned long long u64;
 
 enum number { GPUS, UTIL, MEM_UTIL, POWER, ENERGY, TEMP, CLOCK_SM, CLOCK_MEM, THROTTLE, PCIE_RX, PCIE_TX, MEM_TOTAL,
               MEM_USED, MEM_RESERVED, PROCS, GRAPHICS_PROCS, PROC_PID, PROC_MEM, PROC_STRIDE, PCIE_BLOCK, POWER_LIMIT,
-              MAX_CLOCK_SM, MAX_CLOCK_MEM, PCIE_GEN, PCIE_WIDTH, CC_MAJOR, CC_MINOR, CUDA, LOST_INIT, NUMBERS };
+              MAX_CLOCK_SM, MAX_CLOCK_MEM, PCIE_GEN, PCIE_WIDTH, CC_MAJOR, CC_MINOR, CUDA, LOST_INIT, GPM, GPM_SM,
+              GPM_OCCUPANCY, GPM_TENSOR, GPM_DRAM, NUMBERS };
 static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [GPUS] = {"gpus", 2}, [UTIL] = {"util", 0}, [MEM_UTIL] = {"mem_util", 0}, [POWER] = {"power_mw", 100000},
     [ENERGY] = {"energy_mj", 1000000}, [TEMP] = {"temp_c", 40}, [CLOCK_SM] = {"clock_sm", 1500},
@@ -31,6 +32,8 @@ static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [MAX_CLOCK_SM] = {"max_clock_sm", 1980}, [MAX_CLOCK_MEM] = {"max_clock_mem", 2619},
     [PCIE_GEN] = {"pcie_gen", 5}, [PCIE_WIDTH] = {"pcie_width", 16},
     [CC_MAJOR] = {"cc_major", 9}, [CC_MINOR] = {"cc_minor", 0}, [CUDA] = {"cuda", 13000},
+    [GPM] = {"gpm", 0}, [GPM_SM] = {"gpm_sm", 0}, [GPM_OCCUPANCY] = {"gpm_occupancy", 0},
+    [GPM_TENSOR] = {"gpm_tensor", 0}, [GPM_DRAM] = {"gpm_dram", 0},
     [LOST_INIT] = {"lost_init", 0}, /* raising it un-initialises the library once */
 };
 
@@ -334,3 +337,46 @@ PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v3, PROCS)
 PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v2, PROCS)
 PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, GRAPHICS_PROCS)
 PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, GRAPHICS_PROCS)
+
+/* GPM. A sample knows its device; values are those of the plan when they are asked for. */
+struct gpm_support { unsigned version, supported; };
+struct gpm_sample { int device; };
+struct gpm_metric { unsigned id; int code; double value; const char *names[3]; };
+struct gpm_get { unsigned version, count; struct gpm_sample *first, *second; struct gpm_metric metrics[]; };
+static int samples = 0;
+
+int nvmlGpmQueryDeviceSupport(void *handle, struct gpm_support *out) {
+    int d = DEVICE(handle), code = enter("nvmlGpmQueryDeviceSupport", d);
+    if (!code && out->version != 1) return VERSION_MISMATCH;
+    if (!code) out->supported = (unsigned)NUMBER(GPM);
+    return code;
+}
+int nvmlGpmSampleAlloc(struct gpm_sample **out) {
+    int code = enter("nvmlGpmSampleAlloc", -1);
+    if (code) return code;
+    if (++samples > 2 * MAX_GPUS) fail("samples are not freed", "GPM");
+    *out = calloc(1, sizeof **out);
+    return SUCCESS;
+}
+int nvmlGpmSampleFree(struct gpm_sample *sample) {
+    int code = enter("nvmlGpmSampleFree", -1);
+    if (!code) { samples--; free(sample); }
+    return code;
+}
+int nvmlGpmSampleGet(void *handle, struct gpm_sample *sample) {
+    int d = DEVICE(handle), code = enter("nvmlGpmSampleGet", d);
+    if (!code) sample->device = d;
+    return code;
+}
+int nvmlGpmMetricsGet(struct gpm_get *get) {
+    int d = get->first->device, code = enter("nvmlGpmMetricsGet", d);
+    if (!code && (get->version != 1 || get->second->device != d)) return INVALID;
+    for (unsigned i = 0; !code && i < get->count; i++) {
+        struct gpm_metric *metric = &get->metrics[i];
+        int key = metric->id == 2 ? GPM_SM : metric->id == 3 ? GPM_OCCUPANCY : metric->id == 5 ? GPM_TENSOR
+                  : metric->id == 10 ? GPM_DRAM : NUMBERS;
+        metric->code = key == NUMBERS ? 3 : SUCCESS;
+        if (key != NUMBERS) metric->value = (double)NUMBER(key) / 10;
+    }
+    return code;
+}
