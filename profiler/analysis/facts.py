@@ -165,7 +165,8 @@ def together(every: Sequence[Facts]) -> list[Facts]:
     """The same; where they are ranks of one job, with how long each waits for the others."""
     known = [(facts.rank, facts.summary) for facts in every]
     summaries = [summary for rank, summary in known if rank is not None and summary is not None]
-    found = waits(summaries, all(facts.on_device for facts in every))
+    found = waits(summaries, all(facts.on_device for facts in every),
+                  [facts.live.get("loop.waiting") for facts in every if facts.summary is not None])
     if len(summaries) < len(every) or found is None or len({rank for rank, _ in known}) < len(every):
         return list(every)
     ranks = {rank: wait for (rank, _), wait in zip(known, found, strict=True) if rank is not None}
