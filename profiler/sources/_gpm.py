@@ -6,22 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from profiler.sources._fields import Field, Values, Way
-from profiler.sources._gpu import Gpu
+from profiler.sources._library import Missing
 
 # Metric of ours -> name in NVML. All in per cent.
 METRICS = {"gpu.sm_active": "SM_UTIL", "gpu.sm_occupancy": "SM_OCCUPANCY",
            "gpu.tensor_active": "ANY_TENSOR_UTIL", "gpu.dram_active": "DRAM_BW_UTIL"}
 
 
-def supported(gpu: Gpu) -> bool:
-    """Whether the device has GPM, and the driver knows of it."""
-    try:
-        return bool(gpu.library.nvml.nvmlGpmQueryDeviceSupport(gpu.handle).isSupportedDevice)
-    except Exception:
-        return False
-
-
 def _bind(nvml: Any, handle: Any) -> Callable[[], Values]:
+    if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+        raise Missing("this GPU does not count it (Hopper and newer do)")
     kept: list[Any] = []  # the sample before, whose memory is the driver's
 
     def read() -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import SLOW
-from profiler.sources._gpm import GPM, supported
+from profiler.sources._gpm import GPM
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._readings import Readings
 from profiler.sources.nvml import NvmlSource
@@ -36,7 +36,7 @@ class NvmlSlowSource:
             if not self._nvml.opened.is_set() or self._nvml.library.start() is not None:
                 return
             self._rates = Readings(self._nvml.gpus, SLOW)
-            self._activity = Readings([gpu for gpu in self._nvml.gpus if supported(gpu)], [GPM])
+            self._activity = Readings(self._nvml.gpus, [GPM])
             self._processes = [GpuProcesses(gpu, self._target) for gpu in self._nvml.gpus]
         self._rates.read(sink, clock)
         self._activity.read(sink, clock)

@@ -3,7 +3,7 @@
 Keys of a plan, one `KEY VALUE` a line (`KEY:INDEX VALUE` for one device): gpus, util, mem_util, power_mw,
 energy_mj, temp_c, clock_sm, clock_mem, throttle, pcie_rx_kb, pcie_tx_kb, mem_total, mem_used, mem_reserved,
 name, uuid, driver, cuda, procs, graphics_procs, proc_pid, proc_mem, proc_stride, pcie_block_ms,
-gpm (1: supported), gpm_sm, gpm_occupancy, gpm_tensor, gpm_dram (per mille),
+gpm (0: not supported), gpm_sm, gpm_occupancy, gpm_tensor, gpm_dram (per mille),
 power_limit_mw, max_clock_sm, max_clock_mem, pcie_gen, pcie_width, cc_major, cc_minor,
 lost_init (raised: the library is uninitialised once).
 Errors: `ret SYMBOL CODE`, `ret@K SYMBOL CODE` (from the K-th call on), `ret_all CODE`. `delay_ms SYMBOL MS`.

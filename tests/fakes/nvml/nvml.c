@@ -32,7 +32,7 @@ static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [MAX_CLOCK_SM] = {"max_clock_sm", 1980}, [MAX_CLOCK_MEM] = {"max_clock_mem", 2619},
     [PCIE_GEN] = {"pcie_gen", 5}, [PCIE_WIDTH] = {"pcie_width", 16},
     [CC_MAJOR] = {"cc_major", 9}, [CC_MINOR] = {"cc_minor", 0}, [CUDA] = {"cuda", 13000},
-    [GPM] = {"gpm", 0}, [GPM_SM] = {"gpm_sm", 0}, [GPM_OCCUPANCY] = {"gpm_occupancy", 0},
+    [GPM] = {"gpm", 1}, [GPM_SM] = {"gpm_sm", 0}, [GPM_OCCUPANCY] = {"gpm_occupancy", 0},
     [GPM_TENSOR] = {"gpm_tensor", 0}, [GPM_DRAM] = {"gpm_dram", 0},
     [LOST_INIT] = {"lost_init", 0}, /* raising it un-initialises the library once */
 };
