@@ -26,14 +26,18 @@ def check_telemetry(check: Check) -> None:
     for rate in (10, 100):
         name = f"load at {rate} Hz"
         path, done = check.record(f"load_{rate}", "--rate", str(rate), "--", sys.executable, str(LOAD),
-                                  check.device, "0.3" if check.rehearsal else "1.5")
+                                  check.device, "0.3" if check.rehearsal else "2.5")
         told = json.loads(done.stdout.strip().splitlines()[-1])
         check.figures[name] = figures = {"gpm": told}
         signals(check, name, path)
         sampling(check, name, path, rate)
-        figures["util"] = busy = utilization(path, told["phases"])
+        figures["util"] = busy = medians(path, "gpu.util", told["phases"], 0.5)
+        figures["sm"] = sms = medians(path, "gpu.sm_active", told["phases"], 1.1)
         check.told(f"{name}: utilization", f"idle {busy['idle']}, matmul {busy['matmul']}",
                    busy["idle"] is not None and busy["idle"] < 0.2 < 0.9 < (busy["matmul"] or 0))
+        if not told["absent"]:
+            check.told(f"{name}: SM activity", f"idle {sms['idle']}, matmul {sms['matmul']}",
+                       sms["matmul"] is not None and (sms["idle"] or 0) < 0.2 < 0.8 < sms["matmul"])
     gpm(check, told)
 
 
@@ -79,13 +83,13 @@ def sampling(check: Check, name: str, path: Path, rate: int) -> None:
                reached >= 0.95 * rate and max(gaps, default=1e9) < 10e3 / rate)
 
 
-def utilization(path: Path, phases: dict[str, Any]) -> dict[str, float | None]:
-    """Median utilization in each phase, without its first half second: the driver averages over some time."""
+def medians(path: Path, metric: str, phases: dict[str, Any], skip_s: float) -> dict[str, float | None]:
+    """Median in each phase, without its first `skip_s`: a value is an average over the time before it."""
     out: dict[str, float | None] = {}
     with Run.open(path) as run:
         for phase, told in phases.items():
-            t0, t1 = round(1e9 * (told["t0"] + 0.5)), round(1e9 * told["t1"])
-            values = [run.values(track.id, t0, t1)[1] for track in run.find("gpu.util")]
+            t0, t1 = round(1e9 * (told["t0"] + skip_s)), round(1e9 * told["t1"])
+            values = [run.values(track.id, t0, t1)[1] for track in run.find(metric)]
             values = [v for v in values if len(v)]
             out[phase] = float(np.median(np.concatenate(values))) if values else None
     return out
