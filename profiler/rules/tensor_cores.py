@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from profiler.analysis.facts import Facts
+from profiler.model import mapping
 from profiler.rules.base import Evidence, Finding, Outcome, Remedy
 
 NAME = "tensor_cores"
@@ -23,7 +24,8 @@ def capability(facts: Facts) -> int | None:
 
 def main_type(numerics: Mapping[str, Any]) -> tuple[str, float] | None:
     """(data type of most weights, their share); None where nothing was told of weights."""
-    weights = {str(k): v for k, v in (numerics.get("weights") or {}).items() if isinstance(v, int) and v > 0}
+    told = mapping(numerics.get("weights"))
+    weights = {str(name): size for name, size in told.items() if isinstance(size, int) and size > 0}
     if not weights:
         return None
     most = max(weights, key=lambda name: weights[name])
