@@ -15,6 +15,7 @@ MOST_WORKERS = 16
 NEAR_BEST = 1.05  # the smallest number of workers within 5 % of the best
 IN_WORKER = 1.12  # a batch takes longer in a worker: collating into shared memory, the queue
 FETCH_NS = 1_000_000  # what taking a ready batch from the queue costs the loop, at most
+PIPE = 1.0  # ns for a byte of an array, which workers send through a pipe: 0.6 at best, 1.4 of CPU time
 FETCH_SHARE = 0.05  # of the batch's service time, where that is less
 CPU_BOUND = 0.7  # share of work in a batch's time from which more workers than cores are of no use
 WAITING = 0.3  # up to which the loader is said to wait
@@ -32,9 +33,9 @@ class LoaderModel:
 
     `work`: share of a batch's time in which whoever makes it works, or waits for a core; the rest it waits
     for something else. `handed`: batches are ready when they are asked for; the wait is what it takes to
-    hand them from process to process. `others`: share of the machine's cores that work of others keeps
-    busy. `alone`: what the loader takes
-    for a batch with nobody beside it, by its workers, where that was measured: no loop gets one sooner.
+    hand them from process to process. `array_bytes`: of a batch, in arrays that are no tensors. `others`:
+    share of the machine's cores that work of others keeps busy. `alone`: what the loader takes for a batch
+    with nobody beside it, by its workers, where that was measured: no loop gets one sooner.
     """
 
     step: float
@@ -48,12 +49,13 @@ class LoaderModel:
     alone: Mapping[int, float] = field(default_factory=dict)
     work: float = 1.0
     handed: bool = False
+    array_bytes: int = 0
 
     def step_with(self, workers: int) -> float:
         """The step time predicted with so many workers. With none the loop does the work of one itself."""
         if not workers:
             return max(self.rest + self.service / IN_WORKER, self.ceiling(0))
-        fetch = min(FETCH_NS, FETCH_SHARE * self.service)
+        fetch = min(FETCH_NS, FETCH_SHARE * self.service) + PIPE * self.array_bytes
         per_batch = self.service * (1.0 if self.workers else IN_WORKER) / workers
         busy = (self.cpu + self.other_cpu) / self.cores
         return max(self.rest + fetch, per_batch, busy, self.ceiling(workers))
@@ -116,7 +118,7 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
                  workers_cores: float | None, target_cores: float | None, thread_cpu: float | None,
                  cores: int, others: float = 0.0, alone: Mapping[int, float] | None = None,
                  wait_crowded: float = 0.0, workers_waiting: float = 0.0,
-                 handed: bool = False) -> LoaderModel | None:
+                 handed: bool = False, array_bytes: int = 0) -> LoaderModel | None:
     """The model of a loop that would take `rest` of each `step` if batches were ready.
 
     With no workers a batch's service time is the data wait itself and its CPU time that
@@ -134,11 +136,12 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
         everything = target_cores * step if target_cores is not None else (thread_cpu or wait_cpu)
         cpu = min(wait_cpu, wait)
         return LoaderModel(step, rest, wait, cpu, max(0.0, everything - cpu), cores, 0, others,
-                           alone or {}, min(1.0, (cpu + wait_crowded) / wait) if wait else 1.0)
+                           alone or {}, min(1.0, (cpu + wait_crowded) / wait) if wait else 1.0,
+                           array_bytes=array_bytes)
     if workers_cores is None:
         return None
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
     work = min(1.0, (workers_cores + workers_waiting) / workers)
     return LoaderModel(step, rest, cpu if handed else workers * step, cpu, everything - cpu, cores, workers,
-                       others, alone or {}, work, handed)
+                       others, alone or {}, work, handed, array_bytes)

@@ -7,7 +7,7 @@ from profiler.analysis.loader import LoaderModel, loader_model
 from profiler.analysis.summary import StepSummary
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms, plural
 from profiler.rules.decision import GAIN
-from profiler.rules.input_cause import InputCause, cause_of_wait, handed_over
+from profiler.rules.input_cause import InputCause, array_bytes, cause_of_wait, handed_over
 
 NAME = "input_bound"
 TITLE = "Data wait"
@@ -47,13 +47,18 @@ def model_of(facts: Facts) -> LoaderModel | None:
         return None
     live, wait = facts.live, summary.stages["data"]
     return loader_model(
-        # On a CPU run what is no data wait for want of a core still goes where the batches are made.
-        step=summary.step_ns, rest=summary.step_ns - (facts.estimate.input if facts.on_device else wait),
-        wait=wait, wait_crowded=0.0 if facts.on_device else wait - facts.estimate.input,
+        step=summary.step_ns, rest=summary.step_ns - facts.estimate.input, wait=wait,
+        wait_crowded=live.get("loop.waiting", 0.0) * summary.step_ns * _share_in_wait(summary),
         workers=facts.workers, wait_cpu=summary.data_cpu, workers_cores=live.get("target.workers_cpu"),
         target_cores=live.get("target.cpu"), thread_cpu=summary.thread_cpu, cores=facts.cores,
         others=facts.others or 0.0, alone=facts.loader_alone, handed=handed_over(facts),
+        array_bytes=array_bytes(facts),
         workers_waiting=max(0.0, live.get("target.waiting", 0.0) - live.get("loop.waiting", 0.0)))
+
+
+def _share_in_wait(summary: StepSummary) -> float:
+    """Of the loop's thread's work what lies in the wait: as much of its time without a core does."""
+    return min(1.0, (summary.data_cpu or 0.0) / summary.thread_cpu) if summary.thread_cpu else 0.0
 
 
 def _evidence(facts: Facts, summary: StepSummary) -> tuple[Evidence, ...]:

@@ -59,6 +59,11 @@ def handed_over(facts: Facts) -> bool:
             and told["ready_ns"] >= 0.5 * facts.summary.stages["data"])
 
 
+def array_bytes(facts: Facts) -> int:
+    """Bytes of a batch in arrays that are no tensors."""
+    return _fetches(facts)["array_bytes"]
+
+
 def _fetches(facts: Facts) -> Counter[str]:
     """What the probe looked at: fetches, those whose batch was ready and their ns, bytes of a batch."""
     told = mapping(facts.process.properties.get("batches")) if facts.process else {}

@@ -74,6 +74,14 @@ def test_where_workers_have_work_large_batches_get_other_advice(path):
     assert told(found)["Arrays of a batch, copied through a pipe"] == 30 << 20
 
 
+def test_no_workers_are_advised_for_what_costs_more_to_hand_over(path):
+    made = {"data_cpu": 5.9, "host": {"target.cpu": 0.9}}
+    light = {**BATCHES, "asked": 0, "ready": 0}
+    arrays = finding(path, data=6.0, properties={"batches": {**light, "array_bytes": 10 << 20}}, **made)
+    tensors = finding(path.with_name("b.stepscope"), data=6.0, properties={"batches": light}, **made)
+    assert arrays.remedy is None and tensors.remedy.after > 0
+
+
 @pytest.mark.parametrize("changed", [
     {"ready": 10}, {"asked": 3, "ready": 3}, {"ready_ns": 1_000_000}, {"ready_ns": "soon"}])
 def test_without_ready_batches_that_take_long_it_is_no_hand_over(path, changed):
