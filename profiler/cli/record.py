@@ -26,11 +26,11 @@ from profiler.errors import TargetError, UsageError
 from profiler.record.options import Options, status_of
 
 MOST_STEPS, MOST_TRACED = 10**12, 1000
-_INTERVENE = """what the probe changes in the command, its code untouched, e.g. '{"num_workers": 4}'. Of
-    loaders: num_workers, prefetch_factor, pin_memory, persistent_workers. For the loop: cached_batch (the
-    first batch again and again), device_batch (the same, on the GPU), loader_only (true, or a number of batches:
-    nothing is done with them, then the program ends), forward_only; inference where there is no backward.
-    Of torch: matmul_precision, cudnn_benchmark, threads. The run tells what was applied and what was not"""
+_INTERVENE = """what the probe changes in the command, its code untouched, e.g. '{"num_workers": 4}'.
+    Of loaders: num_workers, prefetch_factor, pin_memory, persistent_workers. For the loop: cached_batch
+    (the first batch again and again), device_batch (the same, on the GPU), loader_only (true, or a number of
+    batches: nothing is done with them, then the program ends), forward_only; inference where there is no
+    backward. Of torch: matmul_precision, cudnn_benchmark, threads. The run tells what was applied"""
 _LAUNCHERS = {"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch"}
 _INTERPRETERS = {".py": "python", ".sh": "sh"}
 
