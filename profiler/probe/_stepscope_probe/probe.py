@@ -249,6 +249,8 @@ class Probe:
             self.lazy = True
             self._waiting = []
             self.steps = self.counted = self._flush_at = 0
+            for part in (self.numerics, self.shapes, self.copies):
+                part.__init__()
             self.window.forked()
             self.pauses.unwatch()
             self.device.disable()
