@@ -11,7 +11,7 @@ from profiler.rules.base import Evidence, Finding, Outcome, ms
 
 NAME = "allocator_bound"
 TITLE = "Memory calls"
-WORTH = 0.05  # of the step, kernel time for fetching memory
+WORTH = 0.1  # of the step, kernel time for fetching memory
 GRAVE = 0.15
 PAGE_NS, HUGE_PAGE_NS = 4e3, 5e5  # at most, to fetch and clear a page of 4 kB or 2 MB
 CALLS = 0.5  # of the driver a step; a steady loop that keeps its memory makes none
@@ -19,7 +19,7 @@ SOURCE = "kernel"
 
 
 def check(facts: Facts) -> Outcome:
-    """Lacks the counts of page faults, or those of torch's allocator; ruled out below 5 % of the step."""
+    """Lacks the counts of page faults, or those of torch's allocator; ruled out below 10 % of the step."""
     if facts.summary is None or facts.lacks:
         return Outcome(lacks=facts.lacks or "no steady step")
     return _of_driver(facts) if facts.on_device else _of_system(facts)

@@ -98,4 +98,5 @@ def _remedy(facts: Facts) -> tuple[Remedy | None, str]:
     told = facts.environment.get("OMP_NUM_THREADS")
     if told is not None and told != str(threads):
         return None, f"The program sets {threads} threads itself: torch.set_num_threads({fitting}) is enough."
-    return Remedy("OMP_NUM_THREADS", told, str(fitting)), ""
+    return (Remedy("OMP_NUM_THREADS", told, str(fitting)),
+            f"Where the program sets them itself: torch.set_num_threads({fitting}), in loader workers too.")

@@ -40,6 +40,7 @@ SCENARIOS = {"no_input_wait": "batches ready", "no_transfer": "no copies of the 
              "no_launch_overhead": "launches cost nothing", "no_host_work": "no host work around launches",
              "no_allocator": "no memory calls", "no_communication": "no communication",
              "overlapped_communication": "communication beside backward",
+             "no_core_wait": "a core for the loop at all times",
              "compute_half": "kernels twice as fast"}
 
 
