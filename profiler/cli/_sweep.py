@@ -170,8 +170,10 @@ def print_search(told: Mapping[str, Any]) -> None:
         gain = best["gain"]
         print()
         print(f"Best: {best['label']}" + (f", {band(best['rate'])} {told['unit']}" if best["rate"] else ""))
-        print(f"Against the start: {format_ratio(gain['median'], (gain['low'], gain['high']))}" if gain else
-              "No change was an improvement of more than 2 %: it stays as it is")
+        if gain:
+            print(f"Against the start: {format_ratio(gain['median'], (gain['low'], gain['high']))}")
+        elif not any(change["kept"] for change in told["changes"]):
+            print("No change was an improvement of more than 2 %: it stays as it is")
         _print_use(best)
     for note in told["notes"]:
         print(f"Note: {note}.")

@@ -18,7 +18,7 @@ from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._sweep import change_line
 from profiler.errors import one_line
-from profiler.experiments.statistics import FEWEST
+from profiler.experiments.statistics import ENOUGH
 from profiler.experiments.sweep import journal
 from profiler.experiments.sweep.auto import Change, Search
 from profiler.experiments.sweep.knobs import Seen, look
@@ -106,9 +106,9 @@ def search_itself(work: Work, axes: Axes) -> dict[str, Any]:
     """Coordinate descent from the diagnosis, to its JSON form."""
     begin = time.monotonic()
     with work.bench("Search") as (bench, bar):
-        bench = replace(bench, repeats=max(bench.repeats, FEWEST), listener=_quiet(bench.listener))
+        bench = replace(bench, repeats=max(bench.repeats, ENOUGH), listener=_quiet(bench.listener))
         tell(f"The program is recorded and diagnosed, then one setting is changed at a time, each change in "
-             f"{bench.repeats} pairs of runs; kept in {work.folder}")
+             f"at most {bench.repeats} pairs of runs; kept in {work.folder}")
 
         def say(change: Change) -> None:
             bar.clear()

@@ -51,7 +51,7 @@ def test_a_plain_scripts_loader_unedited(tmp_path: Path) -> None:
                      4: pytest.approx(800, rel=0.01)}
     assert answer["best"]["label"] == "num_workers=4" and answer["unit"] == "samples/s"
     assert answer["best"]["in_code"] == "DataLoader(..., num_workers=4)"
-    assert [point["given_up"] != "" for point in answer["points"]] == [True, True, False]
+    assert [point["given_up"] != "" for point in answer["points"]] == [True, False, False]
     lines = done.stderr.splitlines()
     assert lines[0].startswith("At most 6 runs of 3 points") and sum("run 1: " in line for line in lines) == 3
     kept = json.loads((tmp_path / "out" / "sweep.json").read_text())
@@ -174,7 +174,10 @@ def test_a_search_in_print(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out.replace("\u00a0", " ")
     assert "num_workers 0 \u2192 2: 1.90 \u00d7 [1.80, 2.00], faster, kept" in text
     assert "Against the start: 1.90 \u00d7" in text and "DataLoader(..., num_workers=2)" in text
-    print_search({**told, "best": {**best, "gain": None, "rate": None}})
+    told["best"] = {**best, "gain": None, "rate": None}  # interrupted
+    print_search(told)
+    assert "stays as it is" not in capsys.readouterr().out
+    print_search({**told, "changes": [{**change, "kept": False}]})
     assert "stays as it is" in capsys.readouterr().out
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from profiler.errors import TargetError
-from profiler.experiments.statistics import IMPROVEMENT, REGRESSION, Ratio, outcome
+from profiler.experiments.statistics import IMPROVEMENT, REGRESSION, UNFINISHED, Ratio, outcome
 from profiler.experiments.sweep import search
 from profiler.experiments.sweep.journal import identity
 from profiler.experiments.sweep.knobs import Knob, Seen, knobs, start
@@ -18,7 +18,7 @@ from profiler.experiments.sweep.subject import Point, Subject
 
 MISSES = 2  # values in a row without improvement, until a direction is left
 PASSES = 4
-FAILS, IMPOSSIBLE = "fails", "cannot be"
+FAILS, IMPOSSIBLE, NO_FASTER = "fails", "cannot be", "no improvement shown"
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,8 @@ class Search:
             told = FAILS
         elif mine.given_up:  # after fewer pairs than an outcome needs
             told = REGRESSION
+        elif told == UNFINISHED and ratio is not None:
+            told = NO_FASTER
         self.best = mine if told == IMPROVEMENT else other
         return Change(knob.key, before, value, ratio, told, mine.given_up or other.given_up)
 

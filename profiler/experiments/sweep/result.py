@@ -71,9 +71,7 @@ def standing(point: Point, runs: Sequence[Measured], score: search.Score, given_
 
 def compared(mine: Standing, other: Standing, score: search.Score) -> Ratio | None:
     """The score of one point over another's, in pairs of the same round; None without a common round."""
-    pairs = zip(mine.runs, other.runs, strict=False)
-    values = [(score(a), score(b)) for a, b in pairs if a.counts and b.counts]
-    return ratio_of([a / b for a, b in values if a and b])
+    return ratio_of(search.paired(mine.runs, other.runs, score))
 
 
 def verdict(mine: Standing, other: Standing, ratio: Ratio | None) -> str:

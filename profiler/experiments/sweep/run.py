@@ -102,25 +102,34 @@ def run_points(bench: Bench, points: Sequence[Point], group: str = "",
     """Measure all points, round by round; those with runs in the journal go on from there.
 
     Gives the points that were given up, identity -> reason. `against`: the one of two that
-    the other is compared with; when one of them is given up it ends, for then there is
-    nothing to compare. KeyboardInterrupt passes through: finished runs are in the journal.
+    the other is compared with; it ends as soon as one is given up, or it is settled
+    whether the other is faster. KeyboardInterrupt passes through: finished runs are in
+    the journal.
     """
     by_name = {identity(point): point for point in points}
     held = None if against is None else identity(against)
     told: set[str] = set()
     while True:
         runs = {name: list(bench.journal.of(group, point)) for name, point in by_name.items()}
-        out = search.given_up(runs, bench.most_memory, held)
+        out = search.given_up(runs, bench.most_memory, bench.repeats, held)
         for name in [name for name in out if name not in told]:
             bench.listener.dropped(by_name[name], out[name])
         told |= out.keys()
         batch = search.due(runs, bench.repeats, out, f"{bench.seed} {group}")
-        if not batch or (held is not None and out):
+        if not batch or (held is not None and (out or _settled(runs, held))):
             return out
         left = _left(runs, bench.repeats, out)
         finished = sum(map(len, runs.values()))
         for k, name in enumerate(batch):
             bench.once(by_name[name], group, finished + k, finished + max(left, len(batch)))
+
+
+def _settled(runs: Mapping[str, Sequence[Measured]], held: str) -> bool:
+    """After a whole round: whether more of them cannot change the answer."""
+    (mine,) = (own for name, own in runs.items() if name != held)
+    if len(mine) != len(runs[held]):
+        return False
+    return search.settled(search.paired(mine, runs[held], search.score_of([*mine, *runs[held]])))
 
 
 def _left(runs: Mapping[str, Sequence[Measured]], repeats: int, out: Mapping[str, str]) -> int:

@@ -6,10 +6,13 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from profiler.experiments.statistics import FASTER, decided
 from profiler.experiments.sweep.measure import FOR_GOOD, Measured
 
 EXTRA = 1  # runs of a point in the place of those that were marked
-CLEARLY = 1.25  # a point whose best run, times this, stays below the leader's worst is given up
+# A point whose best run, times this, stays below the leader's worst is given up: after one run each only
+# by FAR, later by CLEARLY, or by the widest distance between two runs of one point where that is more.
+CLEARLY, FAR = 1.25, 2.0
 CRASHES = 2  # a point that crashed so often is given up
 
 T = TypeVar("T")
@@ -52,14 +55,29 @@ def hopeless(scores: Mapping[T, Sequence[float]]) -> set[T]:
     The leader is the one with the highest worst score. A point without any score is not judged.
     """
     known = {point: values for point, values in scores.items() if values}
-    if not known:
-        return set()
-    leader = max(min(values) for values in known.values())
-    return {point for point, values in known.items() if max(values) * CLEARLY < leader}
+    leader = max((min(values) for values in known.values()), default=0.0)
+    noise = max((max(values) / min(values) for values in known.values() if min(values) > 0), default=1.0)
+    return {point for point, values in known.items()
+            if max(values) * (FAR if len(values) < 2 else max(CLEARLY, noise)) < leader}
 
 
-def given_up(runs: Mapping[T, Sequence[Measured]], most: float | None, held: T | None = None) -> dict[T, str]:
-    """Points that are not run again, with the reason. Hopeless ones only after a whole round.
+def paired(mine: Sequence[Measured], other: Sequence[Measured], score: Score) -> list[float]:
+    """Score of one point over another's for each round in which both count."""
+    values = [(score(a), score(b)) for a, b in zip(mine, other, strict=False) if a.counts and b.counts]
+    return [a / b for a, b in values if a and b]
+
+
+def settled(ratios: Sequence[float]) -> bool:
+    """Whether more pairs cannot change whether it is an improvement: it is decided, or one was no faster.
+
+    The interval of fewer than eight pairs is their range, so that one that is not faster decides.
+    """
+    return decided(ratios) or any(ratio <= FASTER for ratio in ratios)
+
+
+def given_up(runs: Mapping[T, Sequence[Measured]], most: float | None, repeats: int,
+             held: T | None = None) -> dict[T, str]:
+    """Points that are not run again, with the reason. Hopeless ones only between rounds.
 
     `held`: what the others are compared with; only failures end it.
     """
@@ -74,7 +92,8 @@ def given_up(runs: Mapping[T, Sequence[Measured]], most: float | None, held: T |
         score = score_of([run for own in rest.values() for run in own])
         told = {point: [value for run in own if run.counts and (value := score(run)) is not None]
                 for point, own in rest.items()}
-        out |= dict.fromkeys(hopeless(told) - {held}, "clearly below the leader")
+        behind = [point for point in hopeless(told) if point != held and len(runs[point]) < repeats]
+        out |= dict.fromkeys(behind, "clearly below the leader")
     return out
 
 

@@ -46,7 +46,7 @@ def test_a_failure_loses_no_other_point(tmp_path: Path) -> None:
 
 def test_hopeless_and_too_large_points_are_given_up_and_said(tmp_path: Path) -> None:
     dropped: list[tuple[Any, str]] = []
-    taker = Taker(lambda point, number: {0: 100.0, 1: 50.0, 2: 95.0}.get(
+    taker = Taker(lambda point, number: {0: 100.0, 1: 45.0, 2: 95.0}.get(
         point["a"], replace(GOOD, rate=500.0, memory=9e9)))
     run_points(bench(tmp_path, taker, most_memory=2e9,
                      listener=Listener(dropped=lambda point, why: dropped.append((point["a"], why)))), POINTS)
@@ -59,7 +59,7 @@ def test_a_point_that_is_compared_with_is_not_given_up_for_being_behind(tmp_path
     taker = Taker(lambda point, number: 50.0 if point["a"] == 0 else 100.0)
     assert run_points(bench(tmp_path, taker), POINTS[:2], "change 1", against=POINTS[0]) == {}
     assert [point["a"] for point in taker.order] == [0, 1, 1, 0, 0, 1]
-    worse = Taker(lambda point, number: 100.0 if point["a"] == 0 else 50.0)
+    worse = Taker(lambda point, number: 100.0 if point["a"] == 0 else 45.0)
     assert len(run_points(bench(tmp_path, worse), POINTS[:2], "change 1", against=POINTS[0])) == 1
     assert len(worse.order) == 2
 
