@@ -24,6 +24,7 @@ class Parity:
     """`state`: agrees, differs, not repeatable (without the remedy it differs too), not compared.
 
     `at` is what the program printed before the two figures: "step 60/60". `what`: loss or confidence.
+    `why` it was not compared.
     """
 
     state: str
@@ -31,6 +32,7 @@ class Parity:
     a: float | None = None
     b: float | None = None
     what: str = "loss"
+    why: str = ""
 
 
 def printed(output: bytes) -> tuple[str, dict[str, float]]:
@@ -57,11 +59,9 @@ def printed(output: bytes) -> tuple[str, dict[str, float]]:
 
 def compare(a: Sequence[Mapping[str, float]], b: Sequence[Mapping[str, float]], what: str = "loss") -> Parity:
     """At the last point that every run printed."""
-    if not a or not b or not a[0]:
-        return Parity("not compared", what=what)
-    common = [key for key in a[0] if all(key in losses for losses in (*a, *b))]
+    common = [key for key in a[0] if all(key in losses for losses in (*a, *b))] if a and b else []
     if not common:
-        return Parity("not compared", what=what)
+        return Parity("not compared", what=what, why="the program prints none at the same step of both")
     at = common[-1]
     before, after = [losses[at] for losses in a], [losses[at] for losses in b]
     shown = float(np.median(before)), float(np.median(after))

@@ -13,10 +13,12 @@ from profiler.experiments.loss import Parity, compare
 from profiler.experiments.plan import Plan
 from profiler.experiments.statistics import ENOUGH, FAILS, FEWEST, Ratio, outcome, ratio_of, score
 from profiler.model import STAGES
+from profiler.units import format_ms
 
 APART = 0.05  # mean and median tell different stories
 OTHER_SIZE = 0.02  # from which on steps of A and B hold different amounts of work
 CROWDED = 0.2  # share of the cores that others keep busy, worth telling
+OTHER_WORK = Parity("not compared", why="steps differ in size, and the same step is of different work")
 SIDES = {"a": "before", "b": "with the remedy"}
 
 
@@ -95,7 +97,7 @@ class Result:
         good = self.good
         parity = compare([a.losses for a, _ in good], [b.losses for _, b in good],
                          good[0][0].told if good else "loss")
-        object.__setattr__(self, "parity", Parity("not compared") if self.unit == "sample" else parity)
+        object.__setattr__(self, "parity", OTHER_WORK if self.unit == "sample" else parity)
 
     @property
     def good(self) -> list[tuple[Arm, Arm]]:
@@ -172,10 +174,9 @@ class Result:
             notes.append(f"Other programs kept {100 * others:.0f} % of the cores busy: "
                          "pairs differ less on a quiet machine")
         if self.unit == "request":
-            notes.append("The ratio is of the latency of the median request, which no prediction is about")
-        elif self.unit == "sample":
-            notes.append("Steps differ in size: the ratio is of the time for a sample, and losses at the "
-                         "same step are of different work")
+            return [*notes, "The ratio is of the latency of the median request, which no prediction is about"]
+        if self.unit == "sample":
+            notes.append("Steps differ in size: the ratio is of the time for a sample")
         if self.plan.of_epochs:
             return [*notes, "Step times are means over all steps after the first, epoch starts included"]
         return [*notes, *self._bursts()]
@@ -186,8 +187,8 @@ class Result:
             arms = [arms[k] for arms in self.good]
             mean, median = _mean([arm.step_ms for arm in arms]), _mean([arm.median_ms for arm in arms])
             if mean and median and abs(mean - median) > APART * median:
-                found.append(f"Steps come in bursts {SIDES[side]}: median {median:.1f} ms, "
-                             f"mean {mean:.1f} ms; the ratio is of means")
+                found.append(f"Steps come in bursts {SIDES[side]}: median {format_ms(1e6 * median)}, "
+                             f"mean {format_ms(1e6 * mean)}; the ratio is of means")
         return found
 
 

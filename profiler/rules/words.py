@@ -148,7 +148,8 @@ def parity(told: Mapping[str, Any] | None) -> str:
     """Whether a remedy left the work as it was: "The loss agrees at step 60/60: 2.31 and 2.31"."""
     what = (told or {}).get("what") or "loss"
     if not told or told["state"] == "not compared":
-        return f"The {what} was not compared: the output shows none at the same step of both"
+        why = (told or {}).get("why")
+        return f"The {what} was not compared{': ' + why if why else ''}"
     at = f" at {told['at']}" if told["at"] else ""
     values = f"{format_number(told['a'], 4)} and {format_number(told['b'], 4)}"
     if told["state"] == "not repeatable":
