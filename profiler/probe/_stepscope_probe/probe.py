@@ -229,8 +229,8 @@ class Probe:
             if not self.lazy:
                 self.numerics.at = self.shapes.at = self.batches.at = 0
                 self.pauses.end()
-                self._read(time.monotonic_ns())
                 if self.steps:
+                    self._read(time.monotonic_ns())
                     for hook in self.interventions:
                         hook.finish()
                 self.write('["bye",%s]\n' % json.dumps({"steps": self.steps}))
