@@ -64,25 +64,25 @@ def test_unknown_settings_and_values_are_told(loaders: list[Ran]) -> None:
     assert wrong["data"] == {"setting": "threads", "reason": "0 is not a whole number from 1"}
 
 
-KINDS = ("plain", "by_hand", "stream", "workers", "fresh_workers")
+CACHED = ("plain", "by_hand", "stream", "workers", "repeating", "fresh_workers")
+WANTED: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
+    "bare": (None, ("plain", "by_hand", "stream", "whole")),
+    "cached": ({"cached_batch": True}, CACHED),
+    "forward": ({"forward_only": True, "threads": 2, "matmul_precision": "medium"},
+                ("own_settings", "whole")),
+    "alone": ({"loader_only": 23}, ("workers",)),
+}
+RARE: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
+    "inference": ({"cached_batch": True, "inference": True}, ("inference", "endless")),
+    "not told of": ({"device_batch": True}, ("inference",)),
+    "on the cpu": ({"device_batch": True}, ("fresh_workers",)),
+    "copied": ({"device_batch": True}, ("copied",)),
+    "thread": ({"cached_batch": True}, ("in_a_thread",)),
+    "alone for each": ({"loader_only": 12, "inference": True}, ("inference",)),
+}
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
-    path = tmp_path_factory.mktemp("changed")
-    wanted: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]] = {
-        "bare": (None, ("plain", "by_hand", "stream", "whole")),
-        "cached": ({"cached_batch": True}, KINDS[:4]),
-        "inference": ({"cached_batch": True, "inference": True}, ("inference", "endless")),
-        "not told of": ({"device_batch": True}, ("inference",)),
-        "on the cpu": ({"device_batch": True}, ("fresh_workers",)),
-        "copied": ({"device_batch": True}, ("copied",)),
-        "forward": ({"forward_only": True}, ("whole",)),
-        "alone": ({"loader_only": 23}, ("workers",)),
-        "alone for each": ({"loader_only": 12, "inference": True}, ("inference",)),
-        "settings": ({"threads": 2, "matmul_precision": "medium"}, ("own_settings",)),
-    }
-
+def several(path: Path, wanted: dict[str, tuple[dict[str, Any] | None, tuple[str, ...]]]) -> dict[str, Ran]:
     def one(name: str) -> Ran:
         settings, kinds = wanted[name]
         return changed(path / name.replace(" ", "-"), settings, "changed.py", *kinds)
@@ -90,12 +90,22 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     return dict(zip(wanted, together(*(lambda name=name: one(name) for name in wanted)), strict=True))
 
 
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    return several(tmp_path_factory.mktemp("changed"), WANTED)
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    return several(tmp_path_factory.mktemp("rare"), RARE)
+
+
 @pytest.mark.parametrize(("kind", "loaded"), [
     ("plain", 2 + 18),  # the first batch, and three evaluations
     ("by_hand", 3), ("stream", 2 * 4),  # a new loader each epoch has a first batch of its own
-    ("workers", 18), ("fresh_workers", 18)])
+    ("workers", 18), ("repeating", 0), ("fresh_workers", 18)])
 def test_the_first_batch_again_and_again(ran: dict[str, Ran], kind: str, loaded: int) -> None:
-    said = ran["cached" if kind in KINDS[:4] else "on the cpu"].said[kind]
+    said = ran["cached"].said[kind]
     assert said["got"] == [said["got"][0]] * len(said["got"])
     assert said["asked"] == loaded
     if kind in ran["bare"].said:
@@ -105,43 +115,52 @@ def test_the_first_batch_again_and_again(ran: dict[str, Ran], kind: str, loaded:
 
 
 def test_other_loaders_are_left_alone(ran: dict[str, Ran]) -> None:
-    for said in (ran["cached"].said["plain"], ran["cached"].said["workers"],
-                 ran["on the cpu"].said["fresh_workers"]):
+    for said in (ran["cached"].said[kind] for kind in ("plain", "workers", "fresh_workers")):
         assert said["seen"] == EVALUATED and said["ends"] == [5, 10, 15] and said["got"][0] == FIRST
 
 
 def test_each_intervention_tells_of_itself(ran: dict[str, Ran]) -> None:
     assert applied(ran["cached"]) == ["cached_batch"]
-    assert applied(ran["forward"]) == ["forward_only"]
     assert applied(ran["alone"]) == ["loader_only"]
     assert not ran["cached"].only.events("intervention_failed")
     assert not ran["bare"].only.events("intervention")
 
 
-def test_on_a_cpu_the_batch_is_kept_and_no_more(ran: dict[str, Ran]) -> None:
-    (event,) = ran["on the cpu"].only.events("intervention")
+@pytest.mark.slow
+def test_on_a_cpu_the_batch_is_kept_and_no_more(rare: dict[str, Ran]) -> None:
+    (event,) = rare["on the cpu"].only.events("intervention")
     assert event["data"] == {"setting": "device_batch", "value": True, "on": "cpu"}
     assert "no device" in event["text"]
 
 
-def test_a_loop_without_backward(ran: dict[str, Ran]) -> None:
-    assert ran["inference"].said["inference"]["got"] == [FIRST] * 8
-    (event,) = ran["not told of"].only.events("intervention_failed")
+@pytest.mark.slow
+def test_a_loop_without_backward(rare: dict[str, Ran]) -> None:
+    assert rare["inference"].said["inference"]["got"] == [FIRST] * 8
+    (event,) = rare["not told of"].only.events("intervention_failed")
     assert event["data"]["setting"] == "device_batch" and "no loader" in event["text"]
-    assert ran["not told of"].said["inference"]["got"][:2] == [FIRST, [2.0, 3.0]]
+    assert rare["not told of"].said["inference"]["got"][:2] == [FIRST, [2.0, 3.0]]
 
 
-def test_a_stream_of_unknown_length_has_no_end(ran: dict[str, Ran]) -> None:
-    assert len(ran["inference"].said["endless"]["got"]) > 2 * 12 / 4
-    assert len(ran["inference"].only.events("intervention_endless")) == 1
+@pytest.mark.slow
+def test_a_loader_that_another_thread_reads_is_left_alone(rare: dict[str, Ran]) -> None:
+    (event,) = rare["thread"].only.events("intervention_failed")
+    assert event["data"]["reason"] == "another thread than the loop's reads the loader"
+    assert len(set(map(tuple, rare["thread"].said["in_a_thread"]["got"]))) == 6
 
 
-def test_a_copy_of_the_batch_is_made_once(ran: dict[str, Ran]) -> None:
-    said = ran["copied"].said["copied"]
+@pytest.mark.slow
+def test_a_stream_of_unknown_length_has_no_end(rare: dict[str, Ran]) -> None:
+    assert len(rare["inference"].said["endless"]["got"]) > 2 * 12 / 4
+    assert len(rare["inference"].only.events("intervention_endless")) == 1
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_batch_is_made_once(rare: dict[str, Ran]) -> None:
+    said = rare["copied"].said["copied"]
     # the first batch went to the loop before it was known; the fifth result was written into
     assert said["same"] == [True, True, True, False, True, True]
     assert said["made"] == 1
-    (event,) = ran["copied"].only.events("intervention")
+    (event,) = rare["copied"].only.events("intervention")
     assert event["data"]["by"] == "copies made once"
 
 
@@ -149,7 +168,7 @@ def test_forward_alone(ran: dict[str, Ran]) -> None:
     bare, said = ran["bare"].said["whole"], ran["forward"].said["whole"]
     assert bare["weights"] == 10 and said["weights"] == 1  # after the first step nothing is updated
     assert said["gradients"] == 10  # gradients that the loop asks for are its own computing
-    assert len(ran["forward"].only.training) == 10
+    assert len(ran["forward"].only.training) == 10 + 3
 
 
 def test_the_loader_alone(ran: dict[str, Ran]) -> None:
@@ -163,12 +182,13 @@ def test_the_loader_alone(ran: dict[str, Ran]) -> None:
     assert not process.evaluation
 
 
-def test_a_loader_that_only_the_loop_holds_is_started_again(ran: dict[str, Ran]) -> None:
-    assert len(ran["alone for each"].only.steps) == 1 + 12
+@pytest.mark.slow
+def test_a_loader_that_only_the_loop_holds_is_started_again(rare: dict[str, Ran]) -> None:
+    assert len(rare["alone for each"].only.steps) == 1 + 12
 
 
 def test_switches_hold_against_the_programs_own(ran: dict[str, Ran]) -> None:
-    said = ran["settings"].said["own_settings"]
+    said = ran["forward"].said["own_settings"]
     assert (said["threads"], said["precision"]) == (2, "medium")
-    assert applied(ran["settings"]) == ["matmul_precision", "threads"] * 2
-    assert [e["data"]["from"] for e in ran["settings"].only.events("intervention")][2:] == ["highest", 3]
+    # set when torch came in, and again when the program had set its own
+    assert sorted(applied(ran["forward"])) == ["forward_only", *["matmul_precision"] * 2, *["threads"] * 2]

@@ -75,6 +75,9 @@ class LoopIntervention(Intervention):
 
     def counts(self, loader):
         """Whether this is the loop's loader: a backward came after its batches. Not known of the first."""
+        if loader.background:
+            self.why = "another thread than the loop's reads the loader"
+            return False
         return loader.train or (self.inference and loader.told is not None)
 
 

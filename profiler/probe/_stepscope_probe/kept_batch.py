@@ -17,6 +17,7 @@ from .hook import hide_frames
 from .intervene import LoopIntervention
 
 _DEEPEST = 8  # containers in each other
+_ITERABLE = 1  # torch's number for a dataset without indices, whose sampler has no end
 
 
 class KeptBatch(LoopIntervention):
@@ -205,10 +206,8 @@ def rebuilt(value, leaf, depth=_DEEPEST):
 def length(iterator):
     """How many batches an epoch of its loader has, None where that is not known."""
     try:
-        return len(iterator)
-    except (TypeError, NotImplementedError, AttributeError):
-        pass  # an iterable dataset
-    try:
+        if iterator._dataset_kind != _ITERABLE:
+            return len(iterator)
         samples = len(iterator._dataset)
     except (TypeError, NotImplementedError, AttributeError):
         return None

@@ -61,10 +61,7 @@ class LoaderAlone(LoopIntervention):
             loader = self.probe.loader.known(iterator._index_sampler)
             if loader is None or not self.counts(loader) or self.loop.stage == DATA:
                 return False
-            if loader.background or get_ident() != self.loop.thread:
-                self.why = "another thread than the loop's reads the loader"
-                return False
-            return True
+            return get_ident() == self.loop.thread
         except Exception as error:
             self.fail(error)
             return False

@@ -1,7 +1,9 @@
 """Loops of several kinds, by the names given. Says what each got, and how many samples were loaded for it."""
 
 import json
+import queue
 import sys
+import threading
 import time
 from collections import namedtuple
 
@@ -164,6 +166,52 @@ def workers():
 
 def fresh_workers():
     return plain(2)
+
+
+class Repeating(DataLoader):
+    """Its workers go on over epochs: the sampler has no end, and its own iteration one."""
+
+    class Again:
+        def __init__(self, sampler):
+            self.sampler = sampler
+
+        def __iter__(self):
+            while True:
+                yield from iter(self.sampler)
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        object.__setattr__(self, "batch_sampler", self.Again(self.batch_sampler))
+        self.batches = super().__iter__()
+
+    def __iter__(self):
+        for _ in range(len(self.batch_sampler.sampler)):
+            yield next(self.batches)
+
+
+def repeating():
+    loader = Repeating(Numbers(10), 2, num_workers=1)
+    for _ in range(3):
+        for x, y in loader:
+            step(x, y)
+
+
+def in_a_thread():
+    """A thread of the program's own reads the loader, and waits while the loop makes its step."""
+    batches, done = queue.Queue(), threading.Semaphore(0)
+
+    def read():
+        for batch in DataLoader(Numbers(12), 2):
+            batches.put(batch)
+            done.acquire()
+        batches.put(None)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while (batch := batches.get()) is not None:
+        step(*batch)
+        done.release()
+    thread.join()
 
 
 def endless():
