@@ -15,8 +15,8 @@ import pytest
 from profiler.cli import _experiment, _tour, demo, main
 from profiler.experiments.arm import Arm
 from profiler.experiments.plan import Plan
-from profiler.experiments.statistics import IMPROVEMENT
 from profiler.experiments.result import Pair, Result
+from profiler.experiments.statistics import IMPROVEMENT
 from profiler.experiments.verify import Listener
 from profiler.paths import own_command
 from profiler.run.reader import Run
