@@ -23,8 +23,8 @@ REMEDY = ("persistent_workers", True)
 FACTOR = (1.2, 3.0)
 NEEDS = "cpu"
 WORKLOADS = ("image_classification", "speech")
-CONTROL = {"threads": 1, "workers": 2, "persistent_workers": True, "images": 64, "image_size": 32,
-           "steps": 32}
+CONTROL = {"threads": 1, "workers": 2, "persistent_workers": True, "batch_size": 4, "images": 48,
+           "image_size": 32, "steps": 48}
 FAULTY = {"persistent_workers": False}
 SECONDS = 0.5
 
