@@ -54,7 +54,7 @@ def test_of_a_command_in_words_with_a_stage_that_breaks(tmp_path: Path) -> None:
     assert done.stdout.startswith("Without workers the times add: 20.0\u00a0ms for the loader")
     assert "Left out: round 1, forward alone: it ended with status 1" in done.stdout
     assert "it broke" in done.stdout
-    assert "Not measured: batch kept on the device" in done.stdout
+    assert "Not measured: no input, no copies (kept on the device): on the CPU" in done.stdout
     assert done.stderr.startswith("At most 10 recordings")
     assert len(list((tmp_path / "kept").glob("*.stepscope"))) == 8
 

@@ -41,7 +41,8 @@ def measure(plan: Plan, folder: Path, listener: Listener) -> Result:
     try:
         first = _record(result, Stage(REAL, {}), 1, folder, listener)
         if first.arm is None:
-            raise TargetError(first.failure)
+            hint = "Give fewer --steps" if first.failure == LATE else ""
+            raise TargetError(f"the program as it is cannot be measured: {first.failure}", hint)
         result.kind = _look(folder / _name(REAL, 1))
         chosen, result.absent = stages(plan, result.kind)
         for number in range(1, plan.repeats + 1):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ADVISED = "loader_advised"
 TITLES = {REAL: "the run as it is", LOADER: "loader alone", ADVISED: "loader alone as advised",
-          CACHED: "one batch kept: no input", DEVICE: "batch kept on the device: no input, no copies",
+          CACHED: "no input (one batch kept)", DEVICE: "no input, no copies (kept on the device)",
           FORWARD: "forward alone"}
 MOST = 5  # stages of a program of which nothing is known
 
@@ -99,11 +99,11 @@ def stages(plan: Plan, kind: Kind) -> tuple[tuple[Stage, ...], dict[str, str]]:
     if kind.on_device:
         found.append(Stage(DEVICE, kept))
     else:
-        absent[DEVICE] = "the program runs on the CPU: there are no copies to a device"
+        absent[DEVICE] = "on the CPU there are no copies to a device"
     if kind.trains:
         found.append(Stage(FORWARD, {**kept, "forward_only": True}))
     else:
-        absent[FORWARD] = "there is no backward: all but the input is forward"
+        absent[FORWARD] = "without a backward all but the input is forward"
     return tuple(found), absent
 
 

@@ -113,7 +113,7 @@ def test_one_failure_is_told_and_loses_nothing_else(played: Any) -> None:
 
     played(say=say)
     told = run(plan(3))
-    assert told["left_out"] == [{"stage": "cached", "title": "one batch kept: no input", "round": 2,
+    assert told["left_out"] == [{"stage": "cached", "title": "no input (one batch kept)", "round": 2,
                                  "why": ["it broke"]}]
     assert {stage["name"]: stage["runs"] for stage in told["stages"]} == {
         "real": 3, "loader": 3, "cached": 2, "forward": 3}
