@@ -96,7 +96,7 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
         text = "Cores that other programs keep busy; more workers feel them more"
         found.append(Evidence(text, facts.others, "share", "host"))
     for workers, ns in facts.loader_alone.items():
-        text = f"The loader alone with {plural(workers, 'worker')}: no step is shorter"
+        text = f"No step is shorter than a batch of the loader alone, {plural(workers, 'worker')}"
         found.append(Evidence(text, ms(ns), "ms", "stepscope ceilings"))
     if predicted and not facts.loader_alone:
         text = "What storage can deliver is not known; it may cap the gain"
