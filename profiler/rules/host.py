@@ -59,6 +59,8 @@ def check(facts: Facts) -> Outcome:
     if summary.syncs:
         evidence.append(Evidence("Blocking scalar reads per step", summary.syncs, "count"))
         evidence.append(Evidence("Time in them", ms(summary.sync or 0.0), "ms"))
+    if summary.recurring.any():
+        against.append(Evidence("Of it in steps that stall", ms(summary.recurring_ns["other"]), "ms"))
     advice = ("Give the device more work per launch: a larger batch, torch.compile, CUDA graphs."
               if facts.on_device else
               "Look at what the loop does outside data, forward, backward and optimizer: logging, metrics.")

@@ -52,6 +52,8 @@ def test_stalls_that_recur_name_their_cause_and_make_the_verdict(path, pause, ti
     assert finding.cost_ms == pytest.approx(40, rel=0.1)
     assert found.verdict == "host_bound"
     assert "every 10th step stalls" in found.decision.reason
+    (host,) = [f for f in found.findings if f.rule == "host_bound"]
+    assert host.counter_evidence[0].value == pytest.approx(40, rel=0.1)
 
 
 def test_rare_stalls_make_the_verdict_where_they_cost_more_than_five_in_a_hundred(path):
