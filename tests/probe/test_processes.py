@@ -85,7 +85,7 @@ def test_sitecustomize_parses_on_python_2() -> None:
     assert (PROBE / "sitecustomize.py").read_bytes().isascii()
 
 
-@pytest.mark.parametrize("path", sorted((PROBE / "_stepscope_probe").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((PROBE / "_stepscope_probe").rglob("*.py")), ids=lambda p: p.name)
 def test_probe_parses_on_python_3_8(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=(3, 8))
 

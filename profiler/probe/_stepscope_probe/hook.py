@@ -20,9 +20,13 @@ def hide_frames(error):
     Python 3.11 they stay.
     """
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_globals.get("__package__") == __package__:
+    while traceback is not None and _ours(traceback.tb_frame.f_globals.get("__package__")):
         traceback = traceback.tb_next
     BaseException.with_traceback(error, traceback)
+
+
+def _ours(package):
+    return package == __package__ or (package or "").startswith(__package__ + ".")
 
 
 class Hook:

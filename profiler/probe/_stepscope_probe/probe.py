@@ -17,7 +17,7 @@ from .copies import Copies
 from .device import DeviceHook
 from .forward import ForwardHook
 from .graphs import GraphHook
-from .intervene import interventions
+from .interventions import interventions
 from .loader import LoaderHook
 from .loop import Loop
 from .numerics import Numerics

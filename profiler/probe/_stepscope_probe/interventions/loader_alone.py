@@ -8,9 +8,9 @@ After so many steps the program ends, with status 0.
 import weakref
 from _thread import get_ident
 
-from .hook import hide_frames
-from .intervene import LoopIntervention
-from .stages import DATA
+from ..hook import hide_frames
+from ..stages import DATA
+from .base import LoopIntervention
 
 
 class LoaderAlone(LoopIntervention):

@@ -3,7 +3,7 @@
 import torch
 from torch.optim import optimizer as torch_optimizer
 
-from .intervene import Intervention
+from .base import Intervention
 
 
 def _benchmark(value):

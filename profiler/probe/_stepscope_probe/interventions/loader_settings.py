@@ -3,8 +3,8 @@
 import functools
 import inspect
 
-from .hook import hide_frames
-from .intervene import LOADER, Intervention
+from ..hook import hide_frames
+from .base import LOADER, Intervention
 
 
 class LoaderSettings(Intervention):

@@ -10,9 +10,9 @@ import functools
 import torch
 from torch.optim import optimizer as torch_optimizer
 
-from .backward import places
-from .hook import dynamo_compiles, hide_frames
-from .intervene import Intervention
+from ..backward import places
+from ..hook import dynamo_compiles, hide_frames
+from .base import Intervention
 
 _PATIENCE = 8  # backwards without an optimizer of torch's
 

@@ -10,9 +10,9 @@ from collections import deque
 
 import torch
 
-from .hook import Hook, hide_frames
+from ..hook import Hook, hide_frames
+from ..tensors import _always, _goes_to_gpu, _Method
 from .kept_batch import Kept, KeptBatch, alias, like, rebuilt
-from .tensors import _always, _goes_to_gpu, _Method
 
 _AHEAD = 64  # tensors given out and remembered: prefetching loops copy them some steps later
 

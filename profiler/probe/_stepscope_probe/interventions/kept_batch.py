@@ -13,8 +13,8 @@ from collections import UserDict
 
 import torch
 
-from .hook import hide_frames
-from .intervene import LoopIntervention
+from ..hook import hide_frames
+from .base import LoopIntervention
 
 _DEEPEST = 8  # containers in each other
 _ITERABLE = 1  # torch's number for a dataset without indices, whose sampler has no end
