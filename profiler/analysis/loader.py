@@ -15,7 +15,8 @@ MOST_WORKERS = 16
 NEAR_BEST = 1.05  # the smallest number of workers within 5 % of the best
 IN_WORKER = 1.12  # a batch takes longer in a worker: collating into shared memory, the queue
 FETCH_NS = 1_000_000  # what taking a ready batch from the queue costs the loop, at most
-PIPE = 1.0  # ns for a byte of an array, which workers send through a pipe: 0.6 at best, 1.4 of CPU time
+PIPE = 1.0  # ns for a byte of an array that comes through a pipe: 0.6 at best, 1.4 of CPU time
+SENT = 1.5  # ns of a worker's CPU time to send it
 FETCH_SHARE = 0.05  # of the batch's service time, where that is less
 CPU_BOUND = 0.7  # share of work in a batch's time from which more workers than cores are of no use
 WAITING = 0.3  # up to which the loader is said to wait
@@ -71,7 +72,7 @@ class LoaderModel:
     def speedup(self, workers: int) -> tuple[float, float, float]:
         """Predicted step time now over then: low, middle, high."""
         then = self.step_with(workers)
-        load = (self.cpu + self.other_cpu) / (self.cores * then)
+        load = ((self.cpu if workers else self.service) + self.other_cpu) / (self.cores * then)
         slower = SLOWER + FULL * max(0.0, load - CROWDED) + OTHERS * max(0.0, self.others - 0.1)
         fastest = max(FASTER * then, self.ceiling(workers))
         return self.step / (slower * then), self.step / then, self.step / fastest
@@ -126,7 +127,7 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
     workers that are waited for, all are busy: one batch a step between them, and their
     CPU time is measured (`workers_cores`), as are the threads of theirs that wait for a
     core (`workers_waiting`). Where batches are ready (`handed`) workers rest in between,
-    and a batch takes what they work for it.
+    and a batch takes what they work for it, without the sending of arrays.
     None where the CPU time is not known.
     """
     if workers == 0:
@@ -143,5 +144,6 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
     work = min(1.0, (workers_cores + workers_waiting) / workers)
-    return LoaderModel(step, rest, cpu if handed else workers * step, cpu, everything - cpu, cores, workers,
+    service = max(0.0, cpu - SENT * array_bytes) if handed else workers * step
+    return LoaderModel(step, rest, service, cpu, everything - cpu, cores, workers,
                        others, alone or {}, work, handed, array_bytes)

@@ -17,7 +17,7 @@ SLOW_START_NS = 1_000_000_000  # of the first batch
 STORAGE = "Samples are waited for: read larger pieces, keep them nearer (local disk, memory), or cache them"
 WORK = "Samples are work: smaller files, a cheaper decoder or augmentation, a cache of decoded samples"
 HANDED = ("Batches are ready, handing them over is what takes time: smaller types (uint8, cast on the "
-          "device), tensors instead of arrays, fewer and larger ones")
+          "device), tensors instead of arrays, or no workers where samples lie in memory")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _handing(facts: Facts) -> tuple[Evidence, ...]:
 
 def _batches(facts: Facts) -> tuple[Evidence, ...]:
     told = _fetches(facts) if facts.workers else Counter[str]()
-    return tuple(Evidence(text, told[name], "B") for name, text in (
+    return tuple(Evidence(text, round(told[name] / 1e6), "MB") for name, text in (
         ("tensor_bytes", "Tensors of a batch, handed over in shared memory"),
         ("array_bytes", "Arrays of a batch, copied through a pipe")) if told[name] >= LARGE)
 

@@ -84,6 +84,15 @@ def test_ready_batches_need_no_workers():
     assert handed.step_with(0) == pytest.approx((14 + 2 / 1.12) * MS)
 
 
+def test_sending_arrays_is_no_work_that_the_loop_would_have_without_workers():
+    """As measured: 9.8 MB a batch, 24.7 ms a step with 2 workers, 4.5 ms with none."""
+    told = {"workers": 2, "step": 24.7 * MS, "rest": 5.2 * MS, "wait": 19.5 * MS, "workers_cores": 0.67,
+            "target_cores": 1.3, "thread_cpu": 12 * MS, "cores": 2, "handed": True}
+    arrays, tensors = waiting(**told, array_bytes=9_830_656), waiting(**told)
+    assert arrays.speedup(0)[0] > 2 and arrays.speedup(0)[1] > 3 and arrays.harmless(0)
+    assert tensors.speedup(0)[1] < 1.5
+
+
 SHARE = st.floats(0.0, 1.0)
 
 

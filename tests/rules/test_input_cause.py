@@ -62,16 +62,16 @@ def test_batches_that_are_ready_are_handed_over_for_nothing(path):
     assert found.title == "Data wait: workers 2 \u2192 0 (hand-over)"
     assert found.prediction.low > 1
     assert told(found)["Fetches whose batch was ready"] == 1.0
-    assert told(found)["Tensors of a batch, handed over in shared memory"] == 4 << 20
+    assert told(found)["Tensors of a batch, handed over in shared memory"] == 4
 
 
 def test_where_workers_have_work_large_batches_get_other_advice(path):
-    batches = {**BATCHES, "tensor_bytes": 0, "array_bytes": 30 << 20}
+    batches = {**BATCHES, "tensor_bytes": 0, "array_bytes": 2 << 20}
     found = finding(path, data=6.0, workers=2, properties={"batches": batches},
                     host={"target.cpu": 1.9, "target.workers_cpu": 1.0})
     assert found.remedy is None and found.title == "The loop waits for data (hand-over)"
     assert "tensors instead of arrays" in found.advice
-    assert told(found)["Arrays of a batch, copied through a pipe"] == 30 << 20
+    assert told(found)["Arrays of a batch, copied through a pipe"] == 2
 
 
 def test_no_workers_are_advised_for_what_costs_more_to_hand_over(path):
