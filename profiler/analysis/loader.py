@@ -127,7 +127,8 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
     workers that are waited for, all are busy: one batch a step between them, and their
     CPU time is measured (`workers_cores`), as are the threads of theirs that wait for a
     core (`workers_waiting`). Where batches are ready (`handed`) workers rest in between,
-    and a batch takes what they work for it, without the sending of arrays.
+    and a batch takes what they work for it, without the sending of arrays. Workers that never
+    rest are what is waited for, even where a batch lies ready: they hand it over in between.
     None where the CPU time is not known.
     """
     if workers == 0:
@@ -144,6 +145,7 @@ def loader_model(*, step: float, rest: float, wait: float, workers: int, wait_cp
     cpu = workers_cores * step
     everything = max(target_cores * step if target_cores is not None else 0.0, cpu + (thread_cpu or 0.0))
     work = min(1.0, (workers_cores + workers_waiting) / workers)
+    handed = handed and work < CPU_BOUND
     service = max(0.0, cpu - SENT * array_bytes) if handed else workers * step
     return LoaderModel(step, rest, service, cpu, everything - cpu, cores, workers,
                        others, alone or {}, work, handed, array_bytes)

@@ -84,6 +84,13 @@ def test_ready_batches_need_no_workers():
     assert handed.step_with(0) == pytest.approx((14 + 2 / 1.12) * MS)
 
 
+def test_workers_that_never_rest_are_what_is_waited_for():
+    """A worker that computes in Python hands a ready batch over in between: 45 ms of 51, measured."""
+    busy = waiting(workers=1, step=51 * MS, rest=6 * MS, wait=45 * MS, workers_cores=0.98, cores=2,
+                   handed=True)
+    assert not busy.handed and busy.best() == 2
+
+
 def test_sending_arrays_is_no_work_that_the_loop_would_have_without_workers():
     """As measured: 9.8 MB a batch, 24.7 ms a step with 2 workers, 4.5 ms with none."""
     told = {"workers": 2, "step": 24.7 * MS, "rest": 5.2 * MS, "wait": 19.5 * MS, "workers_cores": 0.67,
