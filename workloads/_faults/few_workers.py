@@ -23,7 +23,7 @@ REMEDY = ("workers", 8)
 FACTOR = (1.2, 3.0)
 NEEDS = "cpu"
 WORKLOADS = EVERY
-CONTROL = {"threads": 1, "workers": 3, "slow_storage": 2.0, "context": 192}
+CONTROL = {"threads": 1, "workers": 3, "slow_storage": 2.0, "context": 288}
 FAULTY: dict[str, Any] = {}
 
 
