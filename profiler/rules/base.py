@@ -123,11 +123,11 @@ class Outcome:
 class Rule:
     name: str
     title: str
-    check: Callable[[Any], Outcome]  # Facts of a run; TraceFacts in profiler.rules.trace
+    check: Callable[[Any], Outcome]  # Facts in profiler.rules.recording; TraceFacts in profiler.rules.trace
 
 
 @cache
-def rules(folder: str = "profiler.rules") -> tuple[Rule, ...]:
+def rules(folder: str = "profiler.rules.recording") -> tuple[Rule, ...]:
     """Every rule in a folder, in order of name."""
     found = []
     package = importlib.import_module(folder)

@@ -13,10 +13,10 @@ from profiler.analysis.steps import step_processes, training_process
 from profiler.model import STEP_EVALUATION, STEP_PARTIAL
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
-from profiler.rules.host import doubt
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
-from profiler.rules.stalls import stalling
+from profiler.rules.recording.host_bound import doubt
+from profiler.rules.recording.stalls import stalling
 from profiler.rules.trace import stored
 from profiler.units import format_ms
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from profiler.analysis.headroom import capacity, headroom
 from profiler.analysis.readings import Memory, _during, _grown
-from profiler.rules.tensor_cores import main_type
-from tests.rules.gpu_runs import FLOAT32, GIB, SHAPES, gpu_facts, memory
+from profiler.rules.recording.tensor_cores import main_type
+from tests.rules.recording.gpu_runs import FLOAT32, GIB, SHAPES, gpu_facts, memory
 from tests.runs import CPU_STAGES_MS
 
 SUMS = st.lists(st.integers(0, 1000), min_size=1, max_size=30)

@@ -7,10 +7,10 @@ import numpy as np
 from profiler.analysis.trace.device.copies import copies
 from profiler.rules.base import Evidence, Finding, Outcome, Remedy, ms
 from profiler.rules.decision import GAIN
+from profiler.rules.recording.transfer_bound import AHEAD as AHEAD_OF
+from profiler.rules.recording.transfer_bound import JOIN, MANY, SMALL
 from profiler.rules.trace.evidence import SOURCE, at_most, classes, doubts, severity, site, small, unit
 from profiler.rules.trace.facts import TraceFacts
-from profiler.rules.transfer import AHEAD as AHEAD_OF
-from profiler.rules.transfer import JOIN, MANY, SMALL
 from profiler.trace.model import Flags
 from profiler.trace.names import Copy
 

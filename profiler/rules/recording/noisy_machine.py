@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.threads import SOURCE, hidden_by_device, waits
+from profiler.rules.recording.threads import SOURCE, hidden_by_device, waits
 
 NAME = "noisy_machine"
 TITLE = "Other programs"

@@ -14,7 +14,7 @@ from profiler.paths import own_command
 from tests.record.running import environment
 
 pytestmark = pytest.mark.slow
-KNOWN = Path(__file__).resolve().parents[1] / "known"
+KNOWN = Path(__file__).resolve().parents[2] / "known"
 
 
 def diagnosed(folder: Path, *words: str) -> dict[str, Any]:

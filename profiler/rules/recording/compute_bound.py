@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from profiler.analysis.estimate import WORK
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, ms
-from profiler.rules.tensor_cores import main_type
+from profiler.rules.recording.tensor_cores import main_type
 
 NAME = "compute_bound"
 TITLE = "Compute"

@@ -7,7 +7,7 @@ from profiler.analysis.loader import LoaderModel, loader_model
 from profiler.analysis.summary import StepSummary
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms, plural
 from profiler.rules.decision import GAIN
-from profiler.rules.input_cause import InputCause, array_bytes, cause_of_wait, handed_over
+from profiler.rules.recording.input_cause import InputCause, array_bytes, cause_of_wait, handed_over
 
 NAME = "input_bound"
 TITLE = "Data wait"

@@ -7,7 +7,7 @@ import numpy as np
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms
 from profiler.rules.decision import GAIN
-from profiler.rules.input_cause import handed_over
+from profiler.rules.recording.input_cause import handed_over
 
 NAME = "prefetch"
 TITLE = "Uneven loader"

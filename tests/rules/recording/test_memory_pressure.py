@@ -4,8 +4,8 @@ import pytest
 
 from profiler.analysis.headroom import headroom
 from profiler.analysis.readings import Memory
-from profiler.rules import memory_pressure
-from tests.rules.gpu_runs import GIB, evidence, finding, gpu_facts, memory
+from profiler.rules.recording import memory_pressure
+from tests.rules.recording.gpu_runs import GIB, evidence, finding, gpu_facts, memory
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.record.running import PYTHON, record
 
 pytest.importorskip("torch")
 
-KNOWN = Path(__file__).parents[1] / "known"
+KNOWN = Path(__file__).parents[2] / "known"
 
 
 def recorded(folder: Path, name: str, *words: str) -> Diagnosis:

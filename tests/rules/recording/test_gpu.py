@@ -4,17 +4,17 @@ import pytest
 
 from profiler.analysis.link import link_rate
 from profiler.analysis.readings import FOREIGN
-from profiler.rules import (
-    compute,
+from profiler.rules.recording import (
+    compute_bound,
     convolutions,
     other_processes,
     shapes,
-    sync,
+    sync_bound,
     tensor_cores,
     throttling,
-    transfer,
+    transfer_bound,
 )
-from tests.rules.gpu_runs import (
+from tests.rules.recording.gpu_runs import (
     BUSY,
     FLOAT32,
     GIB,
@@ -50,7 +50,7 @@ def copies(size, count=2):
 def test_pageable_copies_by_what_the_probe_saw(path):
     facts = gpu_facts(path, **COPYING, of_process=copies(100e6), loader={"pin_memory": False},
                       properties={"copies": {"pinned": 0.0, "blocking": 1.0}})
-    found = finding(transfer, facts)
+    found = finding(transfer_bound, facts)
     assert found.remedy.to_json() == {"setting": "pin_memory", "from": False, "to": True}
     assert found.prediction.scenario == "no_transfer" and found.prediction.at_most
     assert evidence(found, "Copied per step") == pytest.approx(100e6, rel=0.05)
@@ -61,7 +61,7 @@ def test_pageable_copies_by_what_the_probe_saw(path):
 def test_pinned_batches_that_are_copied_from_other_memory(path):
     facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(100e6),
                       properties={"copies": {"pinned": 0.0, "blocking": 0.0}})
-    found = finding(transfer, facts)
+    found = finding(transfer_bound, facts)
     assert "though the loader pins" in found.title and found.remedy is None and found.prediction is None
 
 
@@ -71,7 +71,7 @@ def test_pinned_copies_are_too_much_or_not_hidden(path, size, title):
     facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(size),
                       properties={"copies": {"pinned": 1.0, "blocking": 0.0}},
                       meta={"workload": {"name": "speech", "settings": settings}})
-    found = finding(transfer, facts)
+    found = finding(transfer_bound, facts)
     assert title in found.title and found.remedy.setting == "prefetch_to_device"
     assert found.prediction.scenario == "overlapped_transfer"
     assert found.prediction.high == pytest.approx(86 / 58, rel=0.01)
@@ -80,7 +80,7 @@ def test_pinned_copies_are_too_much_or_not_hidden(path, size, title):
 def test_crumbs(path):
     facts = gpu_facts(path, **COPYING, loader={"pin_memory": True}, of_process=copies(200 * 4096, 200),
                       properties={"copies": {"pinned": 1.0, "blocking": 0.0}})
-    assert finding(transfer, facts).title == "Many small copies"
+    assert finding(transfer_bound, facts).title == "Many small copies"
 
 
 @pytest.mark.parametrize(("told", "rate"), [
@@ -101,13 +101,13 @@ def test_what_a_link_carries(told, rate):
     ({"device": STAGES, "lag": {"data": 0.1}, "extras": {"syncs": 0, "sync": 0}}, "no blocking read"),
 ])
 def test_harmless_reads_are_not_blamed(path, planned, word):
-    assert word in sync.check(gpu_facts(path, **planned)).ruled_out
+    assert word in sync_bound.check(gpu_facts(path, **planned)).ruled_out
 
 
 def test_reads_that_take_time_need_a_trace(path):
     facts = gpu_facts(path, device=STAGES, lag={"data": 0.1}, extras={"syncs": 40, "sync": 5e6},
                       gpu={"gpu.util": 0.3})
-    assert "--trace-steps" in sync.check(facts).lacks
+    assert "--trace-steps" in sync_bound.check(facts).lacks
 
 
 # Precision and convolutions
@@ -156,7 +156,7 @@ def test_a_search_of_convolutions_is_worth_a_try_for_one_shape(path, numerics, s
     ({"gpu.mem_util": 0.7, "gpu.power": 600}, "bandwidth"), ({"gpu.power": 200}, "may fill"),
     ({"gpu.power": 600}, "arithmetic")])
 def test_what_limits_a_busy_device(path, gpu, word):
-    found = finding(compute, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, **gpu}))
+    found = finding(compute_bound, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, **gpu}))
     assert word in found.advice
     assert evidence(found, "Power, of its limit") == pytest.approx(gpu["gpu.power"] / 700)
 
@@ -168,7 +168,8 @@ def test_what_limits_a_busy_device(path, gpu, word):
 def test_what_limits_a_busy_device_by_its_own_counters(path, sms, occupancy, tensor, dram, word):
     counted = {"gpu.sm_active": sms, "gpu.sm_occupancy": occupancy, "gpu.tensor_active": tensor,
                "gpu.dram_active": dram}
-    found = finding(compute, gpu_facts(path, **BUSY, gpu={"gpu.util": 0.99, "gpu.power": 200, **counted}))
+    gpu = {"gpu.util": 0.99, "gpu.power": 200, **counted}
+    found = finding(compute_bound, gpu_facts(path, **BUSY, gpu=gpu))
     assert word in found.advice and evidence(found, "SM activity") == pytest.approx(sms)
 
 
