@@ -32,8 +32,8 @@ def check(facts: Facts) -> Outcome:
 
     Where they recur every so many steps for more than 5 % of the time they count in all means, and
     this is a warning, from 15 % on an error. Of up to 5 % of the steps, without a rhythm, they are
-    left out of the means: a note, which costs steady steps nothing; unless they have one known cause
-    and take more than 5 % of the time.
+    left out of the means: a note, which costs steady steps nothing; unless several have one known
+    cause and take more than 5 % of the time.
     """
     summary = facts.summary
     if summary is None or facts.lacks:
@@ -83,7 +83,7 @@ def _stalled(facts: Facts, summary: StepSummary, stalls: BoolArray) -> Finding |
     cause = cause_of(facts.pauses, steps, stalls)
     # A line that computes is seen most in any long step: it says what the step is, not why it is long.
     known = cause is not None and (cause.kind in TITLES or worst in ("data", "other"))
-    counts = recurs or (known and share >= COSTLY)
+    counts = recurs or (known and cause is not None and cause.steps > 1 and share >= COSTLY)
     return Finding(
         NAME, _title(summary, len(slow), worst, cause if known else None),
         ("error" if share >= LARGE else "warning") if counts else "info",

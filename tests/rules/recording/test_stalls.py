@@ -84,6 +84,14 @@ def test_stalls_without_rhythm_that_have_one_cause_are_more_than_a_note(path):
     assert finding.title == "5 steps stalled: garbage collection" and finding.severity == "error"
 
 
+def test_one_long_step_is_a_note_whatever_was_seen_in_it(path):
+    """Once in a run says nothing of how often: here it takes 8 % of the time, of a run of 45 steps."""
+    seen = {"cause": "stack", "lines": ["train.py:9 main"]}
+    (finding,) = stalls(told(path, 400.0, lambda k: k == 30, stage="data", pause=seen, steps=45))
+    assert finding.title == "1 step stalled: train.py:9" and finding.site == "train.py:9"
+    assert finding.severity == "info" and finding.cost_ms == 0
+
+
 def test_a_line_that_computes_is_no_cause(path):
     """In a step that is long by chance the line of the longest stage is seen most."""
     seen = {"cause": "stack", "lines": ["train.py:9 main"]}
