@@ -38,9 +38,14 @@ PEERS = ("train-doctor", "gpuprof", "traceml-ai")
 LIMIT_S = 300
 WRAPPED = """import runpy, sys
 import gpuprof
+del sys.argv[0]
 with gpuprof.profile("run"):
-    runpy.run_path(sys.argv[1], run_name="__main__")
+    runpy.run_path(sys.argv[0], run_name="__main__")
 """
+
+
+class Failed(Exception):
+    """A tool that ends with a status other than 0."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,10 @@ def answers(script: Path, python: Path) -> list[Answer]:
     for tool, ask in {"alone": _alone, **TOOLS}.items():
         with tempfile.TemporaryDirectory() as name:
             begin = time.monotonic()
-            says = ask(python, script, Path(name)) or ("nothing of a bottleneck",)
+            try:
+                says = ask(python, script, Path(name)) or ("nothing of a bottleneck",)
+            except Failed as failed:
+                says = (str(failed),)
             found.append(Answer(script.stem, tool, time.monotonic() - begin, says))
     return found
 
@@ -123,11 +131,12 @@ def _alone(python: Path, script: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _output(command: Sequence[str], folder: Path) -> str:
-    """What a command prints. SystemExit when it fails: an answer would be missing for another reason."""
+    """What a command prints. Failed when it fails."""
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=LIMIT_S)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        raise Failed(f"fails with status {done.returncode}: {last}")
     return done.stdout
 
 
