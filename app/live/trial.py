@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
 
 from app.document import Document
-from app.live.verdict import VerdictData
+from app.live.verdict import VerdictData, remedy_text
 from app.live.verdict_strip import VerdictStrip
 from app.live.verify import CANCELLED, Verify, outcome_parts
 from app.widgets.sentence import Part
@@ -25,6 +26,7 @@ class Trial(QObject):
         self._shown: VerdictData | None = None
         self._note = ""
         self._result: Mapping[str, Any] | None = None
+        self._tested: Path | None = None  # whose test runs: what it says is of no other run
         self.verify.progress.connect(self._on_progress)
         self.verify.finished.connect(self._on_result)
         self.verify.failed.connect(self._on_failed)
@@ -66,7 +68,7 @@ class Trial(QObject):
     def _start(self) -> None:
         path = self._document.path
         if path is not None:
-            self._note, self._result = "starting", None
+            self._note, self._result, self._tested = "starting", None, path
             self.verify.start(path)
 
     def _on_progress(self, line: str) -> None:
@@ -74,11 +76,13 @@ class Trial(QObject):
         self._update()
 
     def _on_result(self, result: Mapping[str, Any]) -> None:
-        self._note, self._result = "", result
+        if self._document.path == self._tested:
+            self._note, self._result = "", result
         self._update()
 
     def _on_failed(self, text: str) -> None:
-        self._note = text
+        if self._document.path == self._tested:
+            self._note = text
         self._update()
 
     def _update(self) -> None:
@@ -108,11 +112,19 @@ class Trial(QObject):
         if self.verify.running:
             self._strip.show_try(head, [Part(f"Verifying: {self._note}", "acc")])
         elif self._result is not None:
-            parts, badge = outcome_parts(self._result)
-            self._strip.show_try(head, parts, badge)
+            self._show_result(head, self._result)
         elif self._note:
             self._strip.show_try(head, [Part(self._note, "t2" if self._note == CANCELLED else "err")])
         elif data is not None and data.prediction:
             self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
         else:
             self._strip.show_try(head, [])
+
+    def _show_result(self, head: list[Part], result: Mapping[str, Any]) -> None:
+        try:
+            parts, badge = outcome_parts(result)
+            if tried := result.get("remedy"):
+                head = [Part("Tried "), Part(remedy_text(tried), "t1", 600)]
+        except (KeyError, TypeError, ValueError, AttributeError):  # a damaged one, or of another version
+            parts, badge = [Part("the result of a test in the run file cannot be read", "err")], None
+        self._strip.show_try(head, parts, badge)

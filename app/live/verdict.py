@@ -9,11 +9,11 @@ from typing import Any
 
 from app.live.state import Live
 from profiler.analysis.facts import Facts
-from profiler.experiments.change import testable
+from profiler.experiments.change import ENVIRONMENT, first_testable
 from profiler.experiments.program import recorded_program
 from profiler.rules.base import Finding
 from profiler.rules.verdict import Diagnosis, diagnose
-from profiler.rules.words import verdict_title
+from profiler.rules.words import setting, verdict_title
 from profiler.run.reader import Run
 from profiler.units import TIMES, format_ms, format_number, format_prediction, format_share
 
@@ -44,8 +44,8 @@ class VerdictData:
     remedy: str = ""  # workers 0 -> 8
     advice: str = ""  # where no setting can be tried
     prediction: str = ""
-    testable: bool = False  # a setting that verify can try
-    experiment: Mapping[str, Any] = field(default_factory=dict)  # the newest one stored in the run
+    testable: bool = False  # a setting that verify can try: `remedy` is the one that it does
+    experiment: Mapping[str, Any] = field(default_factory=dict)  # the newest stored test of that
 
     @property
     def settled(self) -> bool:
@@ -87,16 +87,25 @@ def _no_steps(run: Run, live: Live, recording: bool) -> VerdictData:
 
 def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     facts, word = diagnosis.facts, diagnosis.verdict
-    finding = next((f for f in diagnosis.findings if f.remedy is not None), None)
+    tested = first_testable(diagnosis.findings, recorded_program(run.meta))
+    finding = tested or next((f for f in diagnosis.findings if f.remedy is not None), None)
     advice = next((f.advice for f in diagnosis.findings if f.advice), "")
-    remedy, prediction = remedy_text(finding), prediction_text(finding)
-    stored = run.results("experiment") if run.state != "recording" else []
-    can_try = testable(finding.remedy if finding else None, recorded_program(run.meta))
+    remedy = remedy_text(finding.remedy.to_json()) if finding and finding.remedy else ""
     return VerdictData(
         word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
         STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
-        prediction, can_try, stored[-1] if stored else {},
+        prediction_text(finding), tested is not None,
+        {} if run.state == "recording" else _stored_test(run, finding),
     )
+
+
+def _stored_test(run: Run, finding: Finding | None) -> Mapping[str, Any]:
+    """The newest test of this finding's remedy; where nothing is suggested, of whatever was tried."""
+    tests = run.results("experiment")
+    if finding is not None and finding.remedy is not None:
+        wanted = finding.remedy.to_json()
+        tests = [test for test in tests if test.get("remedy") == wanted]
+    return tests[-1] if tests else {}
 
 
 def strong_parts(sentence: str) -> tuple[tuple[str, bool], ...]:
@@ -130,18 +139,12 @@ def _detail(facts: Facts, diagnosis: Diagnosis) -> str:
     return " ".join(said)
 
 
-def remedy_text(finding: Finding | None) -> str:
-    if finding is None or finding.remedy is None:
-        return ""
-    remedy = finding.remedy
-    name = SETTING.get(remedy.setting, remedy.setting.replace("_", " "))
-    return f"{name} {_plain(remedy.before)} \u2192 {_plain(remedy.after)}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "default" if value is None else str(value)
+def remedy_text(told: Mapping[str, Any]) -> str:
+    """workers 0 to 4, with an arrow, of a remedy in its JSON form. Variables keep their names."""
+    name = str(told["setting"])
+    if not ENVIRONMENT.match(name):
+        name = SETTING.get(name, name.replace("_", " "))
+    return f"{name} {setting(told['from'])} \u2192 {setting(told['to'])}"
 
 
 def prediction_text(finding: Finding | None) -> str:

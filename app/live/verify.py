@@ -10,10 +10,13 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.widgets.sentence import Part
+from profiler.experiments.statistics import FAILS, IMPROVEMENT, REGRESSION, UNFINISHED
 from profiler.paths import own_command
-from profiler.units import format_prediction, format_ratio
+from profiler.rules.words import prediction
+from profiler.units import format_ratio
 
 BADGES = {"hit": ("Hit", "ok"), "miss": ("Miss", "err"), "vague": ("Vague", "warn")}
+COLOURS = {IMPROVEMENT: "ok", REGRESSION: "err"}
 CANCELLED = "the test was cancelled"
 END_MS = 3000
 
@@ -88,7 +91,8 @@ class Verify(QObject):
             result = json.loads(out)
         except ValueError:
             result = None
-        if self._cancelled:
+        measured = isinstance(result, dict) and bool(result.get("ratio"))
+        if self._cancelled and not measured:
             self.failed.emit(CANCELLED)
         elif isinstance(result, dict):
             self.finished.emit(result)
@@ -100,13 +104,17 @@ class Verify(QObject):
 
 def outcome_parts(result: Mapping[str, Any]) -> tuple[list[Part], tuple[str, str] | None]:
     """The result beside its prediction: 1.84 x [1.79, 1.90], predicted 1.7 to 2.0 x; and its badge."""
-    ratio = result.get("ratio")
-    if not isinstance(ratio, Mapping) or not isinstance(ratio.get("median"), int | float):
-        return [Part(str(result.get("reason") or "no result"), "t2")], None
-    low, high = float(ratio["low"]), float(ratio["high"])
-    colour = "ok" if low > 1.02 else "err" if high < 0.98 else "t2"
-    parts = [Part("measured "), Part(format_ratio(float(ratio["median"]), (low, high)), colour, 600)]
-    prediction = result.get("prediction")
-    if isinstance(prediction, Mapping) and isinstance(prediction.get("low"), int | float):
-        parts.append(Part(f", predicted {format_prediction(prediction['low'], prediction['high'])}", "t2"))
+    ratio, outcome = result.get("ratio"), result.get("outcome")
+    if not isinstance(ratio, Mapping):
+        fails = outcome == FAILS
+        reason = str(result.get("reason") or "no result")
+        return [Part(reason, "err" if fails else "t2")], ("Fails", "err") if fails else None
+    measured = format_ratio(float(ratio["median"]), (float(ratio["low"]), float(ratio["high"])))
+    parts = [Part("measured "), Part(measured, COLOURS.get(str(outcome), "t2"), 600)]
+    if (unit := result.get("unit") or "step") != "step":
+        parts.append(Part(f" for a {unit}", "t2"))
+    if outcome == UNFINISHED:
+        parts.append(Part(", too few pairs to tell", "t2"))
+    if predicted := prediction(result.get("prediction")):
+        parts.append(Part(f", predicted {predicted}", "t2"))
     return parts, BADGES.get(str(result.get("score")))

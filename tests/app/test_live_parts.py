@@ -17,6 +17,10 @@ from app.live.run_bar import RunBar
 from app.live.trial import Trial
 from app.live.verify import outcome_parts
 from app.widgets.output_view import OPEN, OutputView
+from profiler.experiments.plan import make_plan
+from profiler.experiments.program import recorded_program
+from profiler.rules.verdict import diagnose
+from profiler.run.reader import Run
 from profiler.run.results import append_result
 from tests.app.desk import Desk
 from tests.app.story import Story, baseline
@@ -137,17 +141,20 @@ RESULT = {
 
 def test_a_stored_test_is_shown_beside_its_prediction(desk: Desk, tmp_path: Path) -> None:
     path = baseline(tmp_path / "r.stepscope", finish=True).path
-    append_result(path, "experiment", RESULT)
+    with Run.open(path) as run:
+        suggested = make_plan(run, diagnose(run), program=recorded_program(run.meta)).remedy.to_json()
+    append_result(path, "experiment", {**RESULT, "remedy": suggested})
     desk.open(path)
     strip = desk.panel.strip
     assert "measured 1.84\u00a0\u00d7\u00a0[1.79,\u00a01.90]" in strip._outcome.text()
     assert strip.badge.text() == "Hit" and strip.badge.isVisible()
+    assert strip._try.text().startswith("Tried workers 0 \u2192 ")
 
 
-@pytest.mark.parametrize(("low", "high", "colour"), [(1.79, 1.9, "ok"), (0.9, 1.1, "t2"), (0.8, 0.9, "err")])
-def test_green_only_above_noise(low: float, high: float, colour: str) -> None:
-    ratio = {"median": (low + high) / 2, "low": low, "high": high}
-    parts, badge = outcome_parts({**RESULT, "ratio": ratio, "score": "miss"})
+@pytest.mark.parametrize(("outcome", "colour"), [
+    ("improvement", "ok"), ("no difference shown", "t2"), ("unfinished", "t2"), ("regression", "err")])
+def test_green_only_above_noise(outcome: str, colour: str) -> None:
+    parts, badge = outcome_parts({**RESULT, "outcome": outcome, "score": "miss"})
     assert parts[1].colour == colour
     assert badge == ("Miss", "err")
 
