@@ -75,6 +75,7 @@ ENTRIES = (
     Entry("Window", "reset_layout", "Reset layout", "", "reset"),
     Entry("Help", "start_tour", "Take the tour", "", "bolt"),
     Entry("Help", "show_keys", "Keyboard shortcuts", "?", "keys"),
+    Entry("Help", "show_answers", "How often it is right", "", "check"),
     Entry("Help", "about", "About StepScope", "", "info", line_before=True),
 )
 MENUS = ("File", "Edit", "View", "Run", "Analyze", "Window", "Help")

@@ -172,6 +172,12 @@ class Commands(FileCommands):
 
         KeysDialog(self.actions_by_name.values(), self).open()
 
+    def show_answers(self) -> None:
+        """What the diagnosis says where the answer is known."""
+        from app.widgets.answers import AnswersDialog
+
+        AnswersDialog(self).open()
+
     def about(self) -> None:
         from PySide6.QtWidgets import QMessageBox
 
