@@ -9,11 +9,12 @@ from profiler.analysis.costs import energy_per_sample
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
 from profiler.report import facts, trace
-from profiler.report.ratio_chart import ratio_chart
+from profiler.report.ceilings import ceilings
+from profiler.report.experiment import experiment, read
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import flag, stage_bar, stage_swatch, step_chart
 from profiler.rules.verdict import Diagnosis, diagnose
-from profiler.rules.words import FLAGS, WEIGHTS, evidence, parity, prediction, remedy, score, verdict_title
+from profiler.rules.words import FLAGS, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
     format_count,
     format_energy,
@@ -22,7 +23,6 @@ from profiler.units import (
     format_number,
     format_power,
     format_rate,
-    format_ratio,
     format_share,
     ms_decimals,
 )
@@ -47,7 +47,8 @@ def page(run: Run) -> dict[str, Any]:
         "stages": _stages(told), "figures": _figures(run, told, diagnosis),
         "charts": _charts(run), "findings": [_finding(finding, unit) for finding in told["findings"]],
         "ruled_out": _causes(told["ruled_out"]), "lacks": _causes(told["lacks"]),
-        "experiments": [_experiment(e) for e in run.results("experiment")],
+        "experiments": read(experiment, run.results("experiment")),
+        "ceilings": read(ceilings, run.results("ceilings")[-1:]),
         "settings": facts.settings(run), "overhead": [] if diagnosis.imported else rows,
         "sources": sources, "imported": diagnosis.imported,
         "missing": facts.missing(run), "holes": facts.holes(run), "events": happened, "more_events": more,
@@ -153,21 +154,3 @@ def _finding(told: Mapping[str, Any], unit: str) -> dict[str, Any]:
 
 def _causes(told: list[dict[str, str]]) -> list[tuple[str, str]]:
     return [(item["rule"], item["text"]) for item in told]
-
-
-def _experiment(told: Mapping[str, Any]) -> dict[str, Any]:
-    """One experiment: the picture, a row for each pair, and what is said about it."""
-    rows = []
-    for number, pair in enumerate(told.get("pairs") or (), 1):
-        marks = [f"{side.upper()} {', '.join(pair[side]['marks'])}" for side in "ab" if pair[side]["marks"]]
-        before, after = (pair[side]["step_ms"] for side in "ab")  # none where it failed
-        rows.append((str(number), pair["order"].upper(), format_ms(before and before * 1e6, unit=False),
-                     format_ms(after and after * 1e6, unit=False), format_ratio(pair["ratio"]),
-                     f"left out: {'; '.join(marks)}" if marks else ""))
-    return {
-        "title": (told.get("finding") or {}).get("title", ""), "remedy": remedy(told.get("remedy")),
-        "outcome": told.get("outcome", ""), "score": told.get("score", ""),
-        "meaning": score(told), "picture": ratio_chart(told),
-        "pairs": rows, "notes": told.get("notes") or [],
-        "loss": parity(told.get("loss")),
-    }

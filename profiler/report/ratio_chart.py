@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from profiler.report.svg import Scale, decimals_of, label, svg, tag, ticks
+from profiler.rules.base import plural
 from profiler.units import TIMES, format_number, format_prediction, format_ratio
 
 WIDTH, LEFT, RIGHT = 900.0, 110.0, 230.0
@@ -35,8 +36,9 @@ def ratio_chart(experiment: Mapping[str, Any]) -> str:
     parts.append(tag("g", tag("title", "no difference"), zone))
     if predicted:
         parts += _predicted(x, predicted)
-    parts += _measured(x, ratio, str(experiment.get("outcome")), str(experiment.get("score")))
-    parts.append(label(0, 68, f"{len(pairs)} pairs", cls="axis"))
+    parts += _measured(x, ratio, str(experiment.get("outcome")),
+                       str(experiment.get("score")) if predicted else "")
+    parts.append(label(0, 68, plural(len(pairs), "pair"), cls="axis"))
     parts += [tag("circle", tag("title", escape(format_ratio(pair["ratio"]))), cx=x(pair["ratio"]), cy=64,
                   r=3, cls="pair") for pair in pairs]
     return svg(WIDTH, bottom + 22, "Prediction and measurement", *parts)
@@ -64,5 +66,5 @@ def _measured(x: Scale, ratio: Mapping[str, Any], outcome: str, score: str) -> l
         tag("path", d=f"M{low:.1f} {y}H{high:.1f}M{low:.1f} {y - 5}v10M{high:.1f} {y - 5}v10",
             cls=f"whiskers {cls}"),
         tag("path", d=f"M{middle:.1f} {y - 6}l6 6l-6 6l-6 -6z", cls=f"diamond {cls}"),
-        label(WIDTH - RIGHT + 16, y + 4, f"{text}, {score}", cls="name strong"),
+        label(WIDTH - RIGHT + 16, y + 4, f"{text}, {score}" if score else text, cls="name strong"),
     ]

@@ -41,7 +41,7 @@ def bar(pieces: Sequence[tuple[str, str, float]], of: str, width: float = WIDTH)
         title = f"{name} {value}, {format_share(took / total)}"
         text = f"{name} {value}"
         plate = 6.6 * len(text) + 12
-        inner = [_piece(stage, x, 0.0, wide, height)]
+        inner = [piece(stage, x, 0.0, wide, height)]
         if plate < wide:
             inner.append(tag("rect", x=x + 6, y=8, width=plate, height=16, cls=f"fill-{stage}"))
             inner.append(label(x + 6 + plate / 2, 20, text, cls=f"ink-{stage}", text_anchor="middle"))
@@ -50,7 +50,7 @@ def bar(pieces: Sequence[tuple[str, str, float]], of: str, width: float = WIDTH)
     return svg(width, height, of, *parts)
 
 
-def _piece(stage: str, x: float, y: float, width: float, height: float) -> str:
+def piece(stage: str, x: float, y: float, width: float, height: float) -> str:
     """A surface of a stage: fill, hatch, edge."""
     size = min(width, height)
     parts = [tag("rect", x=x, y=y, width=width, height=height, cls=f"fill-{stage}")]
@@ -152,11 +152,11 @@ def _names(frame: Frame, heights: FloatArray) -> str:
 
 def stage_swatch(stage: str) -> str:
     """A square of a stage for tables and headings."""
-    return tag("svg", _piece(stage, 0.0, 0.0, 12.0, 12.0), cls="swatch", viewBox="0 0 12 12",
+    return tag("svg", piece(stage, 0.0, 0.0, 12.0, 12.0), cls="swatch", viewBox="0 0 12 12",
                xmlns="http://www.w3.org/2000/svg", aria_hidden="true")
 
 
 def flag(stage: str) -> str:
     """The tall flag beside a verdict."""
-    return tag("svg", _piece(stage, 0.0, 0.0, 10.0, 52.0), cls="flag", viewBox="0 0 10 52",
+    return tag("svg", piece(stage, 0.0, 0.0, 10.0, 52.0), cls="flag", viewBox="0 0 10 52",
                xmlns="http://www.w3.org/2000/svg", aria_hidden="true")
