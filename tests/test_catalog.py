@@ -34,6 +34,9 @@ def test_each_workload_fulfils_the_protocol(info: WorkloadInfo) -> None:
     assert bool(info.data) == hasattr(module, "check_data")
     for size, changes in info.sizes.items():
         assert catalog.check(info, {**info.defaults(), **changes}) == {}, size
+    healthy = {**info.defaults(), **info.sizes["smallest"], "device": "cpu", **info.healthy}
+    assert catalog.check(info, healthy) == {} and set(info.healthy) <= set(info.defaults())
+    assert not any(healthy[fault] for fault in info.faults)
     for setting in info.settings:
         assert setting.label and setting.help and setting.group in catalog.GROUPS
         assert setting.type in ("int", "float", "str", "bool", "choice", "path")

@@ -34,6 +34,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "typical": {},
     "stress": {"model": "resnet101", "batch_size": 256, "images": 4096, "steps": 1000},
 }
+HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True}
 
 
 @with_faults

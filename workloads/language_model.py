@@ -31,6 +31,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "typical": {},
     "stress": {"model": "large", "batch_size": 32, "context": 1024, "precision": "bfloat16", "steps": 1000},
 }
+HEALTHY: dict[str, Any] = {"threads": 1}
 MODELS = {  # layers, width, heads; in brackets the parameters
     "tiny": (2, 128, 4),  # 0.5 M
     "small": (6, 384, 6),  # 11 M

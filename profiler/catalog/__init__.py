@@ -4,6 +4,8 @@ A file of `workloads/` that does not start with `_` is a workload. It has a
 docstring, TITLE, GROUP, ICON, UNIT, SIZES, a dataclass `Settings`, `check(settings)`
 and `run(settings, data)`. With `check_data(path)` it takes the user's own data;
 with `not_applicable(settings)` it says itself what means nothing beside what.
+HEALTHY: settings over those of size=smallest with which it computes all the time on
+two CPU cores; where it has them, the matrix holds the diagnosis against such a run.
 A file of `workloads/_faults/` is a fault to order: a float setting of its name
 in every workload in which it can act.
 """

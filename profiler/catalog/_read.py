@@ -73,6 +73,7 @@ class WorkloadInfo:
     tags: tuple[str, ...]
     data: str  # what --data takes, "" when the workload makes its own and takes none
     faults: tuple[str, ...]  # those that can act in it, each a setting too
+    healthy: Mapping[str, Any]  # over size=smallest: two cores then have nothing to wait for; {}: unknown
 
     def setting(self, name: str) -> Setting:
         """UsageError when there is none of that name."""
@@ -113,7 +114,8 @@ def get(name: str) -> WorkloadInfo:
         name=name, title=module.TITLE, group=module.GROUP, summary=summary, doc=doc, icon=module.ICON,
         settings=tuple(map(_setting, fields)), sizes=module.SIZES, unit=module.UNIT,
         tags=tuple(getattr(module, "TAGS", ())), data=getattr(module, "DATA", ""),
-        faults=tuple(f.name for f in fields if f.metadata["group"] == FAULTS))
+        faults=tuple(f.name for f in fields if f.metadata["group"] == FAULTS),
+        healthy=dict(getattr(module, "HEALTHY", {})))
 
 
 def named(name: str) -> WorkloadInfo | FaultInfo:

@@ -1,6 +1,6 @@
 """What the diagnosis says of runs whose answer is known: a confusion matrix.
 
-    stepscope matrix                              every fault that acts on a CPU, every control, 5 times
+    stepscope matrix                              every fault that acts on a CPU and all controls, 5 times
     stepscope matrix --only few_workers           this fault and its control
     stepscope matrix --repeats 0 --traces DIR     labelled traces alone
     stepscope matrix --show FILE                  the tables of a result that was kept by --save
@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from profiler.catalog import FaultInfo, fault, faults
+from profiler.catalog import FaultInfo, fault, faults, workloads
 from profiler.cli._common import Progress, duration, fitted, plain, print_json, shown
 from profiler.cli._folders import experiment_folder
 from profiler.cli._signals import terminated_as_interrupt
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.save}: there is no such folder", "Name a file in one that is there")
     chosen: list[FaultInfo] = [fault(name) for name in dict.fromkeys(args.only)] or faults()
     folder = experiment_folder("matrix", store.LINES, args.output, args.resume)
-    found, left_out = cases(chosen if args.repeats else [], folder)
+    found, left_out = cases(chosen, folder, [] if args.only else workloads()) if args.repeats else ([], {})
     traces = labelled(args.traces) if args.traces else []
     if found and importlib.util.find_spec("torch") is None:
         raise UsageError("the runs of the matrix need torch",

@@ -109,6 +109,17 @@ def test_precision_recall_and_confusion() -> None:
     assert found["cases"][0]["wrong"] == ["another", "another"]
 
 
+def test_a_false_alarm_beside_the_right_answer_is_told() -> None:
+    slow = fault_case()
+    lines = [line(slow, "input_bound", ("input_bound",)),
+             line(slow, "input_bound", ("input_bound", "stalls")),
+             line(slow, "input_bound", ("input_bound", "noisy_machine"), others=0.9),
+             line(CONTROL_CASE, "compute_bound"), line(slow, "compute_bound", right=False)]
+    found = table(lines)
+    assert (found["right"], found["right_only"]) == (share(4, 5), share(3, 5))
+    assert "In 3 of them no rule gives a false alarm beside." in markdown(Result(lines, 1).to_json())
+
+
 def test_traces_are_counted_apart() -> None:
     trace = Case(TRACE, "a.json.gz", ("sync_bound", "input_bound"))
     runs, traces = parts([line(CONTROL_CASE, "compute_bound"), line(trace, "input_bound", ("input_bound",))])
@@ -136,7 +147,7 @@ def test_runs_that_others_disturbed_are_told_apart() -> None:
     found = table([good, good, bad])
     assert found["right"] == share(2, 3) and found["right_alone"] == share(2, 2)
     text = markdown(Result([good, good, bad], 1).to_json()).replace("\u00a0", " ")
-    assert "During 1 of them other programs kept more than 0.25 cores busy; of the rest 2 of 2" in text
+    assert "During 1 of 3 other programs kept more than 0.25 cores busy; of the rest 2 of 2" in text
     assert "other programs" not in markdown(Result([good], 1).to_json())
     assert line_text(bad).endswith("9.0 s, 0.9 cores busy with others")
 

@@ -57,6 +57,18 @@ def test_settings_of_a_fault_are_those_of_its_control_and_the_dial() -> None:
     assert control.program.settings["device"] == "cpu" and control.program.settings["workers"] == 3
 
 
+def test_a_healthy_run_of_each_workload_is_a_control() -> None:
+    told = catalog.workloads()
+    alone, left_out = cases([], Path("/runs"), told)
+    assert [case.program.workload for case in alone if case.program] == [w.name for w in told if w.healthy]
+    assert len(alone) >= 4 and {case.kind for case in alone} == {CONTROL} and not left_out
+    for case, info in zip(alone, (w for w in told if w.healthy)):
+        assert case.program and case.program.settings == {"size": "smallest", "device": "cpu", **info.healthy}
+    beside, _ = cases(catalog.faults(), Path("/runs"), told)
+    without, _ = cases(catalog.faults(), Path("/runs"))
+    assert len(beside) == len(without) + len(alone) - 1  # a fault's control is that of language_model
+
+
 def test_ranks_run_under_torchrun() -> None:
     [control, faulty], _ = cases([catalog.fault("uneven_ranks")], Path("/runs"))
     for case in (control, faulty):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from profiler.catalog import FaultInfo
+from profiler.catalog import FaultInfo, WorkloadInfo
 from profiler.errors import UsageError
 from profiler.experiments.program import Program
 from profiler.paths import own_command
@@ -72,13 +72,15 @@ def program(fault: FaultInfo, settings: Mapping[str, Any], cwd: Path) -> Program
     return Program(cwd, command=(*launcher, script, *words))
 
 
-def cases(faults: Iterable[FaultInfo], cwd: Path) -> tuple[list[Case], dict[str, str]]:
+def cases(faults: Iterable[FaultInfo], cwd: Path, workloads: Iterable[WorkloadInfo] = (),
+          ) -> tuple[list[Case], dict[str, str]]:
     """Faults with their controls, and those that cannot act on the CPU: name -> reason.
 
     A control of several faults is one case. It is recorded as the fault is, with a trace
-    window or without: a rule that needs one must be quiet beside it too.
+    window or without: a rule that needs one must be quiet beside it too. A run of each of the
+    `workloads` that says which settings are healthy is a control as well.
     """
-    found: list[Case] = []
+    found = [_healthy(info, cwd) for info in workloads if info.healthy]
     left_out = {}
     for fault in faults:
         if fault.needs == "cuda":
@@ -95,11 +97,20 @@ def cases(faults: Iterable[FaultInfo], cwd: Path) -> tuple[list[Case], dict[str,
     return found, left_out
 
 
+def _healthy(info: WorkloadInfo, cwd: Path) -> Case:
+    """The same case as the control of a fault that has these settings."""
+    return Case(CONTROL, _name(info.name, info.healthy), (HEALTHY,),
+                program=Program(cwd, info.name, {**BASE, **info.healthy}))
+
+
 def _control_name(fault: FaultInfo) -> str:
     """What is recorded: "language_model threads=1, traced"."""
-    words = [fault.workloads[0], *(f"{name}={value}" for name, value in fault.control.items())]
     more = [f"{RANKS} ranks"] if fault.needs == "ranks" else []
-    return ", ".join([" ".join(words), *more, *(["traced"] if fault.trace else [])])
+    return ", ".join([_name(fault.workloads[0], fault.control), *more, *(["traced"] if fault.trace else [])])
+
+
+def _name(workload: str, settings: Mapping[str, Any]) -> str:
+    return " ".join([workload, *(f"{name}={value}" for name, value in settings.items())])
 
 
 def labelled(folder: Path) -> list[Case]:

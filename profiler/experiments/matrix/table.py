@@ -45,13 +45,15 @@ def table(lines: Sequence[Line]) -> dict[str, Any]:
 
     A run that crashed or got stuck was not diagnosed: it is not right, and counts against
     the recall of what it should have brought. `right_alone` is of the runs that other programs
-    left alone; all else is of every run.
+    left alone; all else is of every run. `right_only`: of all runs those that are right and in which
+    no rule gives a false alarm beside.
     """
     pairs = Counter((_expected(line), _found(line)) for line in lines)
     alone = [line for line in lines if line["others"] < DISTURBED]
     return {
         "right": share(sum(line["right"] for line in lines), len(lines)),
         "right_alone": share(sum(line["right"] for line in alone), len(alone)),
+        "right_only": share(sum(line["right"] and not _false_alarms(line) for line in lines), len(lines)),
         "crashed": sum(line["state"] == CRASHED for line in lines),
         "stuck": sum(line["state"] == STUCK for line in lines),
         "cases": _cases(lines), "verdicts": _verdicts(pairs),
@@ -132,6 +134,10 @@ def _owed(line: Line) -> set[str]:
 
 def _brought(line: Line, rule: str) -> bool:
     return rule in (line["rules"][:FIRST] if line["case"]["kind"] == FAULT else line["rules"])
+
+
+def _false_alarms(line: Line) -> list[str]:
+    return [rule for rule in line["rules"] if _due(line, rule) is False]
 
 
 def _due(line: Line, rule: str) -> bool | None:

@@ -50,8 +50,11 @@ def _headline(part: Mapping[str, Any], what: str) -> str:
             if part[state]]
     text = (f"**{right['hits']} of {right['count']} {what}: {_share(right)}**"
             + (f"; {' and '.join(lost)}" if lost else "") + ".")
+    if only := part.get("right_only"):  # kept results may be older
+        text += f" In {only['hits']} of them no rule gives a false alarm beside."
     if disturbed := right["count"] - alone["count"]:
-        text += (f" During {disturbed} of them other programs kept more than {DISTURBED:g} cores busy"
+        text += (f" During {disturbed} of {right['count']} other programs kept more than {DISTURBED:g} cores "
+                 "busy"
                  + (f"; of the rest {alone['hits']} of {alone['count']} are right: {_share(alone)}."
                     if alone["count"] else "."))
     return text
