@@ -12,7 +12,7 @@ from profiler.sources import Clock
 from profiler.sources._fields import Field, Values, Way
 from profiler.sources._gpu import Gpu
 from profiler.sources._library import FUNCTION_NOT_FOUND, NOT_FOUND, code_of
-from profiler.sources._readings import Readings
+from profiler.sources._readings import Reading
 from profiler.sources.tree import TargetTree
 
 MAX_PROCESSES = 32  # of one GPU whose memory is followed, over the run
@@ -31,17 +31,20 @@ class GpuProcesses:
         self._read: dict[int, int | None] | None = None  # pid -> B, of this tick
         self._followed: dict[int, int] = {}  # pid -> track
         field = Field("processes", ("gpu.processes", "gpu.other_processes"), (Way(self._bind),))
-        self._readings = Readings((gpu,), (field,))
+        self._counts = Reading(gpu, field)
 
     def read(self, sink: Sink, clock: Clock) -> None:
         self._read = None
-        self._readings.read(sink, clock)
+        self._counts.read(sink, clock)
         if self._read:
             t_ns = clock.now_ns()
             for pid, memory in sorted(self._read.items(), key=lambda item: -(item[1] or 0)):
                 track = self._track(pid, sink)
                 if track is not None and memory is not None:
                     sink.sample(track, t_ns, memory)
+
+    def stuck(self, sink: Sink, clock: Clock) -> None:
+        self._counts.stuck(sink, clock)
 
     def _bind(self, nvml: Any, handle: Any) -> Callable[[], Values]:
         compute, graphics = _lister(nvml, handle, "Compute"), _lister(nvml, handle, "Graphics")

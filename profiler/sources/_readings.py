@@ -12,13 +12,14 @@ from profiler.sources._library import LOST, UNINITIALIZED, code_of, is_lasting, 
 
 FIRST_RETRY_NS = 1_000_000_000  # any other, doubled each time
 MAX_EVENTS = 20  # of one field of one device
+NO_ANSWER = "the driver does not answer this call"
 
 
 class Reading:
     """One field of one GPU: how it is read now, or why it is not."""
 
-    __slots__ = ("_events", "_told_reason", "absent", "call", "delay_ns", "field", "gpu", "highest",
-                 "implausible", "plain", "retry_ns", "tracks", "way")  # fmt: skip
+    __slots__ = ("_binding", "_events", "_told_reason", "absent", "call", "delay_ns", "field", "gpu",
+                 "highest", "implausible", "plain", "retry_ns", "tracks", "way")  # fmt: skip
 
     def __init__(self, gpu: Gpu, field: Field) -> None:
         self.gpu = gpu
@@ -34,6 +35,56 @@ class Reading:
         self.plain = False  # there is nothing to say about a value, unless it is too large
         self._told_reason: str | None = None
         self._events = 0
+        self._binding = gpu.binding
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        """One tick: ask, and store the values or why there are none."""
+        gpu = self.gpu
+        if not gpu.ready(sink, clock):
+            return
+        if gpu.binding != self._binding:
+            self.call, self._binding = None, gpu.binding
+        if self.call is None and self.retry_ns > clock.now_ns():
+            return
+        try:
+            values = self.call() if self.call is not None else self.first()
+        except Exception as error:
+            self._recover(error, sink, clock)
+            return
+        # This runs some thousand times a second: the common case goes without a call of ours.
+        if not self.plain:
+            self.store(values, sink, clock)
+            return
+        t_ns, highest, sample = clock.now_ns(), self.highest, sink.sample
+        for track, value in zip(self.tracks, values, strict=True):
+            if value is not None and track is not None:
+                if value > highest:
+                    self.store(values, sink, clock)
+                    return
+                sample(track, t_ns, value)
+
+    def stuck(self, sink: Sink, clock: Clock) -> None:
+        """The call has not returned for long. The value that ends this tells that it is back."""
+        self.plain, self.absent = False, NO_ANSWER
+        if self._told_reason != NO_ANSWER:
+            self._told_reason = NO_ANSWER
+            self._tell(sink, clock.now_ns(), "field_absent", f"{self.field.title} is not read: {NO_ANSWER}",
+                       {"reason": NO_ANSWER, "code": None})
+
+    def _recover(self, error: Exception, sink: Sink, clock: Clock) -> None:
+        """Deal with a failed call: a lost device, a library shut down under us, or this field alone."""
+        gpu, code = self.gpu, code_of(error)
+        if code in LOST:
+            gpu.lose(reason(error), sink, clock)
+            return
+        if code == UNINITIALIZED and gpu.library.restart(gpu.epoch) and gpu.ready(sink, clock):
+            self.call, self._binding = None, gpu.binding
+            try:
+                self.store(self.first(), sink, clock)
+                return
+            except Exception as second:
+                error = second
+        self.fail(error, sink, clock)
 
     def first(self) -> Values:
         """Bind to the GPU's handle and read, by the first way that works. Raises what the last one raised."""
@@ -99,62 +150,6 @@ class Reading:
                    data={**(data or {}), "field": self.field.title, "metrics": list(self.field.metrics)})
 
 
-class Readings:
-    """Some fields of all GPUs, for one source: `read` is one tick."""
-
-    def __init__(self, gpus: Sequence[Gpu], fields: Sequence[Field]) -> None:
-        self._of = [(gpu, [Reading(gpu, field) for field in fields]) for gpu in gpus]
-        self._bindings = {gpu.id: gpu.binding for gpu in gpus}
-
-    def read(self, sink: Sink, clock: Clock) -> None:
-        sample, now_ns = sink.sample, clock.now_ns
-        for gpu, readings in self._of:
-            if not gpu.ready(sink, clock):
-                continue
-            if gpu.binding != self._bindings[gpu.id]:
-                self._unbind(gpu, readings)
-            for reading in readings:
-                call = reading.call
-                if call is None:
-                    if reading.retry_ns > now_ns():
-                        continue
-                    call = reading.first
-                try:
-                    values = call()
-                except Exception as error:
-                    self._recover(reading, readings, error, sink, clock)
-                    if gpu.lost is not None:
-                        break
-                    continue
-                # This loop runs some thousand times a second: the common case goes without a call of ours.
-                if reading.plain:
-                    t_ns, highest = now_ns(), reading.highest
-                    for track, value in zip(reading.tracks, values, strict=True):
-                        if value is not None and track is not None:
-                            if value > highest:
-                                reading.store(values, sink, clock)
-                                break
-                            sample(track, t_ns, value)
-                else:
-                    reading.store(values, sink, clock)
-
-    def _unbind(self, gpu: Gpu, readings: list[Reading]) -> None:
-        self._bindings[gpu.id] = gpu.binding
-        for reading in readings:
-            reading.call = None
-
-    def _recover(self, reading: Reading, readings: list[Reading], error: Exception, sink: Sink,
-                 clock: Clock) -> None:
-        """Deal with a failed call: a lost device, a library shut down under us, or this field alone."""
-        gpu, code = reading.gpu, code_of(error)
-        if code in LOST:
-            gpu.lose(reason(error), sink, clock)
-            return
-        if code == UNINITIALIZED and gpu.library.restart(gpu.epoch) and gpu.ready(sink, clock):
-            self._unbind(gpu, readings)
-            try:
-                reading.store(reading.first(), sink, clock)
-                return
-            except Exception as second:
-                error = second
-        reading.fail(error, sink, clock)
+def readings(gpus: Sequence[Gpu], fields: Sequence[Field]) -> list[Reading]:
+    """Every field of every GPU, in order of GPUs."""
+    return [Reading(gpu, field) for gpu in gpus for field in fields]

@@ -11,7 +11,10 @@ from profiler.sources import Clock
 from profiler.sources._fields import FAST
 from profiler.sources._gpu import Gpu, text_of
 from profiler.sources._library import NO_DEVICES, Library, reason
-from profiler.sources._readings import Readings
+from profiler.sources._readings import readings
+from profiler.sources._relay import Relay
+
+PATIENCE_S = 0.01  # for one call: eight that hang still leave the tick of the default rate whole
 
 
 class NvmlSource:
@@ -29,7 +32,7 @@ class NvmlSource:
         self.devices: dict[str, int] = {}
         self.gpus: list[Gpu] = []
         self.opened = threading.Event()  # set when `gpus` holds all there are
-        self._readings = Readings((), ())
+        self._relay = Relay((), PATIENCE_S)
 
     def open(self, sink: Sink, clock: Clock) -> None:
         """Add the devices. DeviceError when there is no GPU to ask, with what to do about it."""
@@ -52,14 +55,14 @@ class NvmlSource:
                                      properties=gpu.properties)
             self.devices[gpu.uuid] = gpu.id
         self.gpus = gpus
-        self._readings = Readings(gpus, FAST)
+        self._relay = Relay(readings(gpus, FAST), PATIENCE_S)
         self.opened.set()
 
     def read(self, sink: Sink, clock: Clock) -> None:
-        self._readings.read(sink, clock)
+        self._relay.read(sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
-        if self.gpus:
+        if self._relay.close() and self.gpus:
             self.library.leave()
 
 

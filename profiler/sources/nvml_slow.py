@@ -7,9 +7,12 @@ from profiler.sources import Clock
 from profiler.sources._fields import SLOW
 from profiler.sources._gpm import GPM
 from profiler.sources._gpu_processes import GpuProcesses
-from profiler.sources._readings import Readings
+from profiler.sources._readings import readings
+from profiler.sources._relay import Job, Relay
 from profiler.sources.nvml import NvmlSource
 from profiler.sources.tree import TargetTree
+
+PATIENCE_S = 0.1  # for one call: some measure for 20 ms before they answer
 
 
 class NvmlSlowSource:
@@ -24,25 +27,23 @@ class NvmlSlowSource:
     def __init__(self, nvml: NvmlSource, target: TargetTree | None = None) -> None:
         self._nvml = nvml
         self._target = target
-        self._rates: Readings | None = None
-        self._activity = Readings((), ())
-        self._processes: list[GpuProcesses] = []
+        self._relay: Relay | None = None
 
     def open(self, sink: Sink, clock: Clock) -> None:
         pass  # the GPUs are found in the other source's thread
 
     def read(self, sink: Sink, clock: Clock) -> None:
-        if self._rates is None:
+        if self._relay is None:
             if not self._nvml.opened.is_set() or self._nvml.library.start() is not None:
                 return
-            self._rates = Readings(self._nvml.gpus, SLOW)
-            self._activity = Readings(self._nvml.gpus, [GPM])
-            self._processes = [GpuProcesses(gpu, self._target) for gpu in self._nvml.gpus]
-        self._rates.read(sink, clock)
-        self._activity.read(sink, clock)
-        for processes in self._processes:
-            processes.read(sink, clock)
+            self._relay = Relay(self._jobs(), PATIENCE_S)
+        self._relay.read(sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
-        if self._rates is not None:
+        if self._relay is not None and self._relay.close():
             self._nvml.library.leave()
+
+    def _jobs(self) -> list[Job]:
+        gpus = self._nvml.gpus
+        return [*readings(gpus, SLOW), *readings(gpus, (GPM,)),
+                *(GpuProcesses(gpu, self._target) for gpu in gpus)]

@@ -146,16 +146,6 @@ def test_n08_a_run_never_changes_from_one_version_to_the_other(start_nvml: Start
     assert [e.data["metrics"][0] for e in dump.kinds("field_absent")] == ["gpu.mem_used"]
 
 
-def test_n11_slow_calls_hold_up_no_fast_ones(start_nvml: Start) -> None:
-    child = start_nvml("pcie_block_ms 600000")
-    child.open()
-    child.do("start_slow_read")
-    child.read(times=20)
-    dump = child.dump()
-    assert child.do("slow_runs") is True
-    assert len(dump.values("gpu.util", gpu=1)) == 20 and dump.values("gpu.pcie_rx") == []
-
-
 def test_n11_each_value_carries_its_own_time(start_nvml: Start) -> None:
     child = start_nvml()
     child.open()
