@@ -29,7 +29,9 @@ class Part:
         return len(self.t0)
 
     def where(self, chosen: slice | npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Part:
-        return Part(self.t0[chosen], self.t1[chosen], self.low[chosen], self.high[chosen])
+        t0, low = self.t0[chosen], self.low[chosen]
+        return Part(t0, t0 if self.t1 is self.t0 else self.t1[chosen],
+                    low, low if self.high is self.low else self.high[chosen])
 
     def copy(self) -> Part:
         return Part(self.t0.copy(), self.t1.copy(), self.low.copy(), self.high.copy())
@@ -41,8 +43,10 @@ def join(parts: list[Part]) -> Part:
         return Part(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
     part = parts[0]
     if len(parts) > 1:
-        part = Part(np.concatenate([p.t0 for p in parts]), np.concatenate([p.t1 for p in parts]),
-                    np.concatenate([p.low for p in parts]), np.concatenate([p.high for p in parts]))
+        t0, low = np.concatenate([p.t0 for p in parts]), np.concatenate([p.low for p in parts])
+        samples = all(p.t1 is p.t0 and p.high is p.low for p in parts)  # half the memory
+        part = Part(t0, t0 if samples else np.concatenate([p.t1 for p in parts]),
+                    low, low if samples else np.concatenate([p.high for p in parts]))
     return part.where(np.argsort(part.t0, kind="stable")) if np.any(part.t0[1:] < part.t0[:-1]) else part
 
 

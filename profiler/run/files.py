@@ -16,11 +16,11 @@ from typing import Any
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
 from profiler.run import checked, filesystem
 from profiler.run.alive import recorder_alive
+from profiler.run.guard import SCHEMA, check_layout
 from profiler.run.rows import PUT_META
 
 APPLICATION_ID = 0x53545053
 VERSION = 1
-SCHEMA = Path(__file__).with_name("schema.sql")
 BUSY_SECONDS = 5.0  # how long to wait for another process that reads or writes
 
 
@@ -40,7 +40,8 @@ def look(path: Path) -> None:
 
 
 def identify(db: sqlite3.Connection, path: Path) -> bool:
-    """Whether the run file has a -wal. NotARunError, RunVersionError, or an error of SQLite.
+    """Whether the run file has a -wal. NotARunError, RunVersionError, or an error of SQLite; ValueError
+    when it has another layout than a run.
 
     Asked through SQLite: to open and close the file otherwise would, on POSIX, drop the locks that other
     connections of this process hold on it.
@@ -52,6 +53,7 @@ def identify(db: sqlite3.Connection, path: Path) -> bool:
     if version != VERSION:
         hint = "Update StepScope" if version > VERSION else "Open it with the StepScope that made it"
         raise RunVersionError(f"{path} has file version {version}, this StepScope reads {VERSION}", hint)
+    check_layout(db)
     return bool(db.execute("PRAGMA journal_mode").fetchone()[0] == "wal")
 
 
@@ -68,6 +70,10 @@ def explain(error: Exception, path: Path) -> RunError:
         return RunError(f"{path} cannot be changed: {error}", "Copy it to a folder that you can write to")
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM):
         return RunError(f"{path}: {error}")
+    if isinstance(error, MemoryError):
+        return RunError(f"{path}: what it holds does not fit into memory")
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return DamagedRunError(f"{path} is damaged: reading it does not end", "Copy it again from its source")
     return DamagedRunError(f"{path} is damaged: {error}", "Copy it again from its source")
 
 

@@ -8,11 +8,9 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from profiler.errors import DamagedRunError, RunError
+from profiler.errors import RunError
 from profiler.run.files import BUSY_SECONDS, explain, identify, look
-
-_TABLES = {"meta", "device", "process", "track", "journal", "block", "event", "attachment", "output",
-           "result"}
+from profiler.run.guard import Patience, check_size
 
 _CLOSED = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
 _NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP,
@@ -28,7 +26,7 @@ class Connection:
         look(path)
         try:
             self.db = self._open(path)
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, MemoryError) as error:
             self._forget_copy()
             raise explain(error, path) from error
         except RunError:
@@ -49,7 +47,8 @@ class Connection:
         try:
             return self._connect(path, "mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode not in _NO_INDEX and error.sqlite_errorcode & 0xFF not in _CLOSED:
+            code = getattr(error, "sqlite_errorcode", 0)  # none where a text of the file is none
+            if code not in _NO_INDEX and code & 0xFF not in _CLOSED:
                 raise
         # SQLite reads a -wal only where it may put its index beside it: on read-only media and on a full
         # disk it is read from a copy. Without a -wal everything is in the one file, which nobody can be
@@ -74,11 +73,17 @@ class Connection:
             db.execute("PRAGMA query_only = ON")
             db.execute("PRAGMA cell_size_check = ON")
             db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            self.patience = Patience(db)
             self.wal = identify(db, path)
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if missing := _TABLES - tables:
-                raise DamagedRunError(f"{path} is damaged: it has no table {min(missing)}")
+            check_size(db, _size(path) + _size(path.with_name(path.name + "-wal")))
         except BaseException:
             db.close()
             raise
         return db
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

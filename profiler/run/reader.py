@@ -16,6 +16,7 @@ from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
 from profiler.run.files import explain
+from profiler.run.guard import everything
 from profiler.run.opening import Connection
 from profiler.run.samples import ALWAYS, Kept, Series, decimated, load, newest
 
@@ -25,7 +26,7 @@ T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
-_WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, zlib.error)
+_WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, zlib.error)
 
 
 class Run:
@@ -149,12 +150,12 @@ class Run:
 
     def events(self, after_id: int = 0) -> list[Event]:
         with self._reading() as db:
-            rows = db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)).fetchall()
+            rows = everything(db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)))
             return [checked.row(Event, row) for row in rows]
 
     def attachments(self) -> list[Attachment]:
         with self._reading() as db:
-            rows = db.execute(_ATTACHMENTS).fetchall()
+            rows = everything(db.execute(_ATTACHMENTS))
             return [checked.row(Attachment, row) for row in rows]
 
     def attachment(self, id: int) -> bytes:
@@ -176,21 +177,22 @@ class Run:
     def output(self, after_id: int = 0) -> list[tuple[int, int, bytes]]:
         """What the target printed: (id, t_ns, bytes)."""
         with self._reading() as db:
-            rows = db.execute(_OUTPUT, (after_id,)).fetchall()
+            rows = everything(db.execute(_OUTPUT, (after_id,)))
             return [(int(number), checked.time(t), checked.content(data)) for number, t, data in rows]
 
     def results(self, kind: str) -> list[dict]:
         """What was found out later, of one kind, the newest last."""
         with self._reading() as db:
-            rows = db.execute("SELECT value FROM result WHERE kind = ? ORDER BY id", (kind,)).fetchall()
+            rows = everything(db.execute("SELECT value FROM result WHERE kind = ? ORDER BY id", (kind,)))
             return [checked.json_object(value) for (value,) in rows]
 
     def _describe(self, db: sqlite3.Connection) -> None:
         def rows(kind: type[T]) -> list[T]:
             table = kind.__name__.lower()
-            return [checked.row(kind, row) for row in db.execute(f"SELECT * FROM {table} ORDER BY id")]
+            found = everything(db.execute(f"SELECT * FROM {table} ORDER BY id"))
+            return [checked.row(kind, row) for row in found]
 
-        self.meta = checked.meta(db.execute("SELECT key, value FROM meta").fetchall())
+        self.meta = checked.meta(everything(db.execute("SELECT key, value FROM meta")))
         self.devices, self.processes, self.tracks = rows(Device), rows(Process), rows(Track)
 
     @contextlib.contextmanager
@@ -202,6 +204,7 @@ class Run:
             self._connection = Connection(self.path)
         try:
             db = self._connection.db
+            self._connection.patience.begin()
             db.execute("BEGIN")
             try:
                 yield db

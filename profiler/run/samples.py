@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.run.decode import Float64, Int64, Part, block, join, journal_row
+from profiler.run.guard import everything
 from profiler.run.pyramid import FANOUT, TOP
 
 MOST_KEPT = 1 << 20  # entries of blocks, of up to 32 bytes
@@ -47,6 +48,7 @@ class Kept:
         self._range: tuple[int, int] | None = None
         self._parts: dict[int, list[Part]] = {}
         self.newest: int | None = None  # ns
+        self.unpacked = 0  # entries of blocks, ever
 
     def follow(self, db: sqlite3.Connection) -> None:
         """Read what is new; everything anew when samples have gone into blocks."""
@@ -57,8 +59,8 @@ class Kept:
         known = self._range[1] if self._range and self._range[0] == first else None
         if known is None:
             self._parts = {}
-        rows = db.execute("SELECT n, data FROM journal WHERE id > ? ORDER BY id",
-                          (first - 1 if known is None else known,)).fetchall()
+        rows = everything(db.execute("SELECT n, data FROM journal WHERE id > ? ORDER BY id",
+                                     (first - 1 if known is None else known,)))
         self._range = first, last
         if rows:
             self._add([journal_row(int(n), data) for n, data in rows])
@@ -77,6 +79,7 @@ class Kept:
             return part
         (data,) = db.execute("SELECT data FROM block WHERE id = ?", (number,)).fetchone()
         part = self._blocks[number] = block(level, n, data)
+        self.unpacked += len(part)
         self._entries += len(part)
         while self._entries > MOST_KEPT and len(self._blocks) > 1:
             self._entries -= len(self._blocks.popitem(last=False)[1])
@@ -102,7 +105,7 @@ def load(db: sqlite3.Connection, kept: Kept, track: int, level: int, t0: int, t1
     """Entries of `level` that touch [t0, t1] in ns; where the level ends, those of the levels below."""
     parts, start, loaded = [], 0, 0
     for at in range(level, -1, -1):
-        for number, first, n in db.execute(_BLOCKS, (track, at, start, t0, t1)).fetchall():
+        for number, first, n in everything(db.execute(_BLOCKS, (track, at, start, t0, t1))):
             part = kept.block(db, number, at, n)
             loaded += len(part)
             if loaded > MOST_LOADED:
@@ -150,14 +153,18 @@ def _split_at_gaps(db: sqlite3.Connection, kept: Kept, track: int, part: Part) -
         return part
     whole = np.ones(len(part), bool)
     whole[long] = False
-    parts = [part.where(whole)]
+    most = kept.unpacked + MOST_LOADED  # times in a file may claim that every group spans everything
+    parts: list[Part] = []
     for at in long:
+        if kept.unpacked > most:
+            whole[at] = True
+            continue
         samples = load(db, kept, track, 0, int(part.t0[at]), int(part.t1[at]))
         starts = np.flatnonzero(np.diff(samples.t0, prepend=samples.t0[0] - usual - 1) > usual)
         ends = np.append(starts[1:], len(samples)) - 1
         parts.append(Part(samples.t0[starts], samples.t0[ends], np.minimum.reduceat(samples.low, starts),
                           np.maximum.reduceat(samples.high, starts)))
-    return join(parts)
+    return join([part.where(whole), *parts])
 
 
 def _buckets(part: Part, t0: int, t1: int, points: int) -> Series:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from profiler.run.reader import Run
@@ -63,3 +65,20 @@ def read_all(path: Path) -> int:
         for attachment in run.attachments():
             run.attachment(attachment.id)
     return count
+
+
+@contextlib.contextmanager
+def loosened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection through which every column takes any value; the file then has its own schema again."""
+    def connect() -> contextlib.closing[sqlite3.Connection]:
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("PRAGMA writable_schema = ON")
+        return contextlib.closing(db)
+
+    with connect() as db:
+        kept = db.execute("SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        db.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
+    with connect() as db:
+        yield db
+    with connect() as db:
+        db.executemany("UPDATE sqlite_master SET sql = ? WHERE name = ?", kept)

@@ -15,7 +15,7 @@ from profiler.run import samples
 from profiler.run.reader import Run
 from profiler.run.results import append_result
 from profiler.run.writer import RunWriter
-from tests.run.planned import SECOND, START, read_all, write
+from tests.run.planned import SECOND, START, loosened, read_all, write
 
 DEEP = "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500
 WRONG = (None, "x", -1, 2_000_000_000, float("inf"), b"\xff\x00", "[1]", '{"a": 1, "name": 1}',
@@ -25,13 +25,6 @@ META = {
     "workload": {"name": "w", "settings": {}}, "environment": {"A": "b"}, "gpu": {"state": "ok"},
     "overhead": {"cpu_share": 0.1, "sources": {"host": {"ticks": 1}}}, "anchors": [[1, 2]], "rate_hz": 10.0,
 }
-
-
-def _loosened(path: Path) -> None:
-    """Let every column take any value, as a file made to harm does."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')")
 
 
 def _has_its_types(run: Run) -> None:
@@ -62,14 +55,12 @@ def test_any_value_in_any_column(tmp_path: Path, table: str) -> None:
     writer.output(START, b"step")
     writer.finish("finished", START + SECOND)
     append_result(path, "diagnosis", {"verdict": "unknown"})
-    _loosened(path)
     good, refused = path.read_bytes(), 0
     with contextlib.closing(sqlite3.connect(path)) as db:
         columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
     for column, value in product(columns, WRONG):
         path.write_bytes(good)
-        with (contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db,
-              contextlib.suppress(sqlite3.IntegrityError)):
+        with loosened(path) as db, contextlib.suppress(sqlite3.IntegrityError):
             db.execute(f"UPDATE {table} SET {column} = ?", (value,))
         try:
             read_all(path)

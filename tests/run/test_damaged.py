@@ -94,7 +94,7 @@ def test_damage_in_blocks(tmp_path: Path, good: bytes) -> None:
         path.write_bytes(good)
         with sqlite3.connect(path) as db:
             db.execute(f"UPDATE block SET {change}")
-        with Run.open(path) as run, pytest.raises(DamagedRunError):
+        with pytest.raises(DamagedRunError), Run.open(path) as run:
             run.values(run.tracks[0].id)
 
 
