@@ -118,7 +118,7 @@ class RowReader:
         if cpu is None or latest is None or (latest[1] == 0 and not (np.nan_to_num(cpu.y) > 0).any()):
             return None
         number = self.line("target.workers", "workers", "m2", 1, format_number)
-        return self.curves([number, cpu], "target.workers_cpu", ("cores busy, and how many",))
+        return self.curves([number, cpu], "target.workers_cpu", ("count, busy cores",))
 
     def host_memory(self) -> RowData:
         total = (self.run.meta.get("machine") or {}).get("memory_bytes")

@@ -70,6 +70,7 @@ class SideData:
     step: int | None = None  # number of the newest step, from 1
     steps_planned: int | None = None
     throughput: float | None = None
+    unit: str = "samples/s"  # of the throughput
     gpu_absent: str = ""  # the reason; empty where there is a GPU
     lacks: str = ""  # why there are no stages
 
@@ -88,6 +89,7 @@ def query(run: Run, live: Live) -> SideData:
         step=int(live.steps.index[-1]) + 1 if len(live.steps) else None,
         steps_planned=planned if isinstance(planned, int) and planned > 0 else None,
         throughput=summary.throughput if summary else None,
+        unit=f"{summary.unit if summary else 'samples'}/s",
         gpu_absent="" if run.devices else _absent(run),
         lacks="" if _waiting(run) and not len(live.steps) else facts.lacks,
     )
@@ -132,15 +134,16 @@ def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
         note = f"5 to 95 %: {format_ms(spread.p5, unit=False)} to {format_ms(spread.p95, unit=False)}"
     else:
         note = f"range {format_ms(spread.low, unit=False)} to {format_ms(spread.high, unit=False)}"
-    rows = [FactRow("Step time, median", format_ms(spread.median), note)]
+    rows = [FactRow("Step, median", format_ms(spread.median), note)]
     if abs(spread.mean - spread.median) > 0.05 * spread.median:
-        rows.append(FactRow("Step time, mean", format_ms(spread.mean), "stalls, or batches in bursts"))
+        rows.append(FactRow("Step, mean", format_ms(spread.mean), "stalls, or batches in bursts"))
     if summary.throughput is not None:
         whole = format_rate(summary.whole_throughput, unit=False)
-        rows.append(FactRow("Throughput", format_rate(summary.throughput), f"whole run {whole}"))
+        rows.append(FactRow("Throughput", format_rate(summary.throughput, f"{summary.unit}/s"),
+                            f"whole run {whole}"))
     if facts.on_device and summary.exposed is not None:
         lag = format_ms(summary.lag.get("data"), unit=False)
-        rows.append(FactRow("Data wait, exposed", format_ms(summary.exposed),
+        rows.append(FactRow("Exposed wait", format_ms(summary.exposed),
                             f"{format_ms(summary.stages['data'], unit=False)} less lag {lag}" if lag else ""))
     left = facts.steady.left_out
     whole = ", ".join(f"{count} {reason}" for reason, count in left.items())

@@ -98,17 +98,18 @@ class Trial(QObject):
             text = "Verify again" if self._result else "Verify"
         if button.text() != text:
             button.setText(text)
-        button.setToolTip("" if button.isEnabled() else "There is no setting to try yet")
+        yet = " yet" if recording or data is None else ""
+        button.setToolTip("" if button.isEnabled() else f"No finding names a setting that can be tried{yet}")
         self._strip.diagnose.setEnabled(data is not None and data.settled)
         self._show_words(data)
 
     def _show_words(self, data: VerdictData | None) -> None:
         remedy = data.remedy if data is not None else ""
+        cause, advice = (data.cause, data.advice) if data is not None else ("", "")
         if remedy:
-            head = [Part("Try "), Part(remedy, "t1", 600)]
+            head = [Part("Try "), Part(remedy, "t1", 600), Part(f": {cause}" if cause else "")]
         else:
-            advice = data.advice if data is not None else ""
-            head = [Part(advice, "t2")]
+            head = [Part(cause, "t1", 600)]
         if self.verify.running:
             self._strip.show_try(head, [Part(f"Verifying: {self._note}", "acc")])
         elif self._result is not None:
@@ -118,7 +119,7 @@ class Trial(QObject):
         elif data is not None and data.prediction:
             self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
         else:
-            self._strip.show_try(head, [])
+            self._strip.show_try(head, [Part(advice)])
 
     def _show_result(self, head: list[Part], result: Mapping[str, Any]) -> None:
         try:

@@ -19,6 +19,7 @@ from profiler.units import TIMES, format_ms, format_number, format_prediction, f
 
 WINDOW_S = 30  # of a run that is being recorded: the verdict is about what it does now
 FEWEST = 20  # steps in the window; with fewer the whole run is asked
+EXPLAINS = 0.5  # of a cost: what another finding must account for
 AGREED_S = 3.0  # so long a new verdict must hold before it replaces the shown one
 STAGE = {
     "input_bound": "data", "transfer_bound": "h2d", "compute_bound": "forward", "sync_bound": "sync",
@@ -42,6 +43,7 @@ class VerdictData:
     stage: str = ""  # whose hatch the flag wears
     confidence: str = ""
     remedy: str = ""  # workers 0 -> 8
+    cause: str = ""  # the finding that it is of, where the verdict does not say as much
     advice: str = ""  # where no setting can be tried
     prediction: str = ""
     testable: bool = False  # a setting that verify can try: `remedy` is the one that it does
@@ -89,14 +91,25 @@ def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:
     facts, word = diagnosis.facts, diagnosis.verdict
     tested = first_testable(diagnosis.findings, recorded_program(run.meta))
     finding = tested or next((f for f in diagnosis.findings if f.remedy is not None), None)
-    advice = next((f.advice for f in diagnosis.findings if f.advice), "")
+    advised = _advised(diagnosis) if finding is None else None
     remedy = remedy_text(finding.remedy.to_json()) if finding and finding.remedy else ""
+    cause = advised or (finding if finding and finding.rule != word else None)
     return VerdictData(
         word, verdict_title(word), strong_parts(diagnosis.headline), _detail(facts, diagnosis),
-        STAGE.get(word, ""), diagnosis.decision.confidence, remedy, "" if remedy else advice,
-        prediction_text(finding), tested is not None,
+        STAGE.get(word, ""), diagnosis.decision.confidence, remedy,
+        cause.title if cause else "", advised.advice if advised else "", prediction_text(finding),
+        tested is not None,
         {} if run.state == "recording" else _stored_test(run, finding),
     )
+
+
+def _advised(diagnosis: Diagnosis) -> Finding | None:
+    """Whose advice is shown: of a finding that only says the verdict again, the one that explains it."""
+    said = [f for f in diagnosis.findings if f.advice]
+    if not said or said[0].rule != diagnosis.verdict:
+        return said[0] if said else None
+    least = EXPLAINS * said[0].cost_ms
+    return next((f for f in said[1:] if f.severity != "info" and f.cost_ms >= least), said[0])
 
 
 def _stored_test(run: Run, finding: Finding | None) -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ from profiler.rules.words import SCORES
 from profiler.units import format_time
 
 FLAG = 16
+SENTENCE = 0.36  # of the strip, which the sentence has before the advice
 NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
 BADGE_ICONS = {"ok": "check", "warn": "warning", "err": "close"}
 
@@ -103,6 +104,12 @@ class VerdictStrip(Surface):
         super().resizeEvent(event)
         watching = self.data is not None and self.data.word == "watching"
         self.diagnose.setVisible(not watching and self.width() >= NARROW)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Advice may be long: it is shortened before the sentence is."""
+        room = round(SENTENCE * self.width())
+        self._sentence.setMinimumWidth(min(self._sentence.sizeHint().width(), room))
 
     def show_verdict(self, data: VerdictData, age_s: float | None, changed: bool) -> None:
         """`age_s` since the word was first said; None for a finished run."""
@@ -117,6 +124,7 @@ class VerdictStrip(Surface):
         parts = [Part(text, "t1", 600 if strong else 400) for text, strong in data.sentence]
         self._sentence.show_parts(parts)
         self._detail.show_parts([Part(data.detail, "t2")])
+        self._make_room()
         self._dividers[0].setVisible(bool(data.sentence))
         tested = data.word != "watching"
         self.verify.setVisible(tested)

@@ -231,7 +231,7 @@ class LivePanel(QWidget):
 
     def _show_side(self, data: side.SideData) -> None:
         self.body.side.show_data(data)
-        self.bar.show_progress(data.step, data.steps_planned, format_rate(data.throughput))
+        self.bar.show_progress(data.step, data.steps_planned, format_rate(data.throughput, data.unit))
 
     def _show_verdict(self, data: verdict.VerdictData) -> None:
         now = time.monotonic()

@@ -8,6 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QBrush,
     QGuiApplication,
+    QTextCursor,
+    QTextDocument,
     QTextFrameFormat,
     QTextLength,
     QTextTable,
@@ -30,7 +32,7 @@ WHAT = (
     "Precision: of the runs in which a word was said, the share where it was so. Recall: of the runs where "
     "it was so, the share in which it was said. In brackets: 95 % bounds."
 )
-HERE = f"The figures are of the machine below. {COMMAND} makes them on this one."
+HERE = f"The figures are of the machine named below. The command {COMMAND} makes them on this one."
 ABSENT = "No result is kept with this copy of StepScope"
 
 
@@ -80,6 +82,8 @@ class AnswersDialog(QDialog):
         for frame in document.rootFrame().childFrames():
             if isinstance(frame, QTextTable):
                 _style(frame)
+        _part(document)
+        self.view.moveCursor(QTextCursor.MoveOperation.Start)
 
 
 def _tables() -> QTextBrowser:
@@ -88,7 +92,20 @@ def _tables() -> QTextBrowser:
     view.setFrameShape(QFrame.Shape.NoFrame)
     view.setFont(theme.font(12))
     view.document().setDocumentMargin(0)
+    view.viewport().setAutoFillBackground(False)  # on the dialog's own ground
     return view
+
+
+def _part(document: QTextDocument) -> None:
+    """Space between paragraphs."""
+    block = document.begin()
+    while block.isValid():
+        cursor = QTextCursor(block)
+        if cursor.currentTable() is None:
+            look = block.blockFormat()
+            look.setBottomMargin(8)
+            cursor.setBlockFormat(look)
+        block = block.next()
 
 
 def _style(table: QTextTable) -> None:
@@ -99,6 +116,8 @@ def _style(table: QTextTable) -> None:
     look.setBorderCollapse(True)
     look.setCellSpacing(0)
     look.setCellPadding(4)
+    look.setTopMargin(8)
+    look.setBottomMargin(12)
     look.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
     table.setFormat(look)
     for i in range(table.rows()):

@@ -151,11 +151,11 @@ def test_the_pane_says_what_the_analysis_says(which: str, request: pytest.Fixtur
     step = float(data.stages[-1].host)
     assert sum(float(row.host) for row in stages.values()) == pytest.approx(step, abs=0.3)
     said = {row.name: row for row in data.facts}
-    assert said["Step time, median"].value == format_ms(summary.spread.median)
+    assert said["Step, median"].value == format_ms(summary.spread.median)
     assert said["Throughput"].value == format_rate(summary.throughput)
     assert said["Steps counted"].value == f"{summary.steady} of {summary.total}"
     assert (data.step, data.steps_planned) == (summary.total, 2000)
-    assert ("Data wait, exposed" in said) is (which == "gpu_run")
+    assert ("Exposed wait" in said) is (which == "gpu_run")
     assert bool(data.gpu_absent) is (which == "cpu_run")
 
 
