@@ -81,7 +81,7 @@ def _bars(stages: Sequence[Mapping[str, Any]]) -> str:
                          piece(COLOURS.get(stage["name"], "other"), LEFT, y, x(step["median"]) - LEFT, BAR)))
         if stage["runs"] > 1:
             parts.append(_whisker(x(step["low"]), x(step["high"]), y + BAR / 2))
-        parts.append(label(max(x(step["median"]), x(step["high"])) + 8, y + 12, text, cls="name strong"))
+        parts.append(label(WIDTH, y + 12, text, cls="name strong", text_anchor="end"))
     for stage in stages:
         if stage["name"] == "real":
             at = x(stage["step_ms"]["median"])
