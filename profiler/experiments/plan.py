@@ -150,6 +150,11 @@ def _steps(total: int, warm_up: int, step_s: float, remedy: Remedy) -> int:
 
 def _notes(run: Run, program: Program) -> tuple[str, ...]:
     command = run.meta.get("command") or ()
-    if program.workload and command and Path(command[0]) != Path(sys.executable):
+    if program.workload and command and not _same_python(Path(command[0]), Path(sys.executable)):
         return (f"The run was made with {command[0]}, the experiment with {sys.executable}",)
     return ()
+
+
+def _same_python(one: Path, other: Path) -> bool:
+    """Of one environment, whether it was called python or python3."""
+    return one == other or (one.parent == other.parent and one.resolve() == other.resolve())
