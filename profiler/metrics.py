@@ -33,6 +33,12 @@ _ALL = (
     Metric("gpu.sm_occupancy", "share", "SM occupancy"),
     Metric("gpu.tensor_active", "share", "tensor activity"),
     Metric("gpu.dram_active", "share", "DRAM bandwidth"),
+    Metric("gpu.fp64_active", "share", "FP64 pipe"),
+    Metric("gpu.fp32_active", "share", "FP32 pipe"),
+    Metric("gpu.fp16_active", "share", "FP16 pipe"),
+    Metric("gpu.nvlink_rx", "B/s", "NVLink to the GPU"),
+    Metric("gpu.nvlink_tx", "B/s", "NVLink from the GPU"),
+    # By GPM where it counts them, else of 20 ms of each second: the track's method tells.
     Metric("gpu.pcie_rx", "B/s", "PCIe to the GPU"),
     Metric("gpu.pcie_tx", "B/s", "PCIe from the GPU"),
     Metric("gpu.processes", "count", "processes"),

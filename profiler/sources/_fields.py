@@ -114,10 +114,6 @@ FAST = (
            Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons")))),
 )  # fmt: skip
 
-# The driver measures each of these for about 20 ms before it answers. Its KB are taken as 1000 B.
-SLOW = (
-    Field("PCIe rate to the GPU", ("gpu.pcie_rx",),
-          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_RX, scale=1000.0)),), highest=PCIE_BOUND),
-    Field("PCIe rate from the GPU", ("gpu.pcie_tx",),
-          (Way(_one("nvmlDeviceGetPcieThroughput", PCIE_TX, scale=1000.0)),), highest=PCIE_BOUND),
-)  # fmt: skip
+# Each measured for about 20 ms, in which the call does not return. Its KB are taken as 1000 B.
+PCIE_RX_NOW = Way(_one("nvmlDeviceGetPcieThroughput", PCIE_RX, scale=1000.0), {"method": "20 ms"})
+PCIE_TX_NOW = Way(_one("nvmlDeviceGetPcieThroughput", PCIE_TX, scale=1000.0), {"method": "20 ms"})

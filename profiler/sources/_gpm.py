@@ -1,55 +1,123 @@
-"""GPM: how much of a GPU works, by its own counters between two samples. Hopper and newer; needs no root."""
+"""GPM: what a GPU does, by its own counters between two samples. Hopper and newer; needs no root."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from profiler.sources._fields import Field, Values, Way
+from profiler.sources._fields import PCIE_BOUND, PCIE_RX_NOW, PCIE_TX_NOW, Bind, Field, Values, Way
 from profiler.sources._library import Missing
 
-# Metric of ours -> name in NVML. All in per cent.
-METRICS = {"gpu.sm_active": "SM_UTIL", "gpu.sm_occupancy": "SM_OCCUPANCY",
-           "gpu.tensor_active": "ANY_TENSOR_UTIL", "gpu.dram_active": "DRAM_BW_UTIL"}
+LACKS = "this GPU does not count it (Hopper and newer do)"
+NVLINK_BOUND = 1e14  # B/s
 
 
-def _bind(nvml: Any, handle: Any) -> Callable[[], Values]:
-    if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
-        raise Missing("this GPU does not count it (Hopper and newer do)")
-    kept: list[Any] = []  # the sample before, whose memory is the driver's
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One of NVML's metrics: its name there, the factor to our unit, and what is more than can be."""
 
-    def read() -> Values:
-        sample = nvml.nvmlGpmSampleAlloc()
-        try:
-            nvml.nvmlGpmSampleGet(handle, sample)
-        except Exception:
-            nvml.nvmlGpmSampleFree(sample)
-            raise
-        before = kept.pop() if kept else None
-        kept.append(sample)
-        if before is None:
-            return (None,) * len(METRICS)
-        try:
-            return between(nvml, before, sample)
-        finally:
-            nvml.nvmlGpmSampleFree(before)
+    name: str
+    scale: float
+    bound: float
 
-    return read
+    def of(self, value: float) -> float | None:
+        """In our unit; None for NaN (nothing ran) and for what cannot be. A share may be above 1 by rounding."""
+        told = value * self.scale
+        if not math.isfinite(told) or not 0 <= told < self.bound:
+            return None
+        return min(told, 1.0) if self.scale == PERCENT else told
 
 
-def between(nvml: Any, before: Any, after: Any) -> Values:
-    """Averages between two samples, in [0, 1]; None for what this device does not count."""
+PERCENT, MIB = 0.01, float(1 << 20)
+
+
+def _share(name: str) -> Counter:
+    return Counter(name, PERCENT, 1.1)
+
+
+METRICS = {
+    "gpu.sm_active": _share("SM_UTIL"), "gpu.sm_occupancy": _share("SM_OCCUPANCY"),
+    "gpu.tensor_active": _share("ANY_TENSOR_UTIL"), "gpu.dram_active": _share("DRAM_BW_UTIL"),
+    "gpu.fp64_active": _share("FP64_UTIL"), "gpu.fp32_active": _share("FP32_UTIL"),
+    "gpu.fp16_active": _share("FP16_UTIL"),
+    "gpu.nvlink_rx": Counter("NVLINK_TOTAL_RX_PER_SEC", MIB, NVLINK_BOUND),
+    "gpu.nvlink_tx": Counter("NVLINK_TOTAL_TX_PER_SEC", MIB, NVLINK_BOUND),
+}  # fmt: skip
+PCIE = {"gpu.pcie_rx": Counter("PCIE_RX_PER_SEC", MIB, PCIE_BOUND),
+        "gpu.pcie_tx": Counter("PCIE_TX_PER_SEC", MIB, PCIE_BOUND)}  # fmt: skip
+
+
+def _ask(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> list[Any]:
     asked = nvml.c_nvmlGpmMetricsGet_t()
     asked.version = nvml.NVML_GPM_METRICS_GET_VERSION
-    asked.numMetrics = len(METRICS)
+    asked.numMetrics = len(counters)
     asked.sample1, asked.sample2 = before, after
-    for place, name in enumerate(METRICS.values()):
-        asked.metrics[place].metricId = getattr(nvml, f"NVML_GPM_METRIC_{name}")
+    for place, counter in enumerate(counters):
+        asked.metrics[place].metricId = getattr(nvml, f"NVML_GPM_METRIC_{counter.name}")
     nvml.nvmlGpmMetricsGet(asked)
-    told = (asked.metrics[place] for place in range(len(METRICS)))
-    # NaN where nothing ran; a little above 100 by rounding.
-    return tuple(min(metric.value / 100, 1.0) if metric.nvmlReturn == 0 and 0 <= metric.value < 110 else None
-                 for metric in told)
+    return [asked.metrics[place] for place in range(len(counters))]
 
 
-GPM = Field("GPM", tuple(METRICS), (Way(_bind, {"method": "GPM"}),), highest=1.0)
+def between(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> Values:
+    """Averages between two samples, in our units; None for what this device does not count."""
+    told = zip(_ask(nvml, before, after, counters), counters, strict=True)
+    return tuple(counter.of(metric.value) if metric.nvmlReturn == 0 else None for metric, counter in told)
+
+
+def _some(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> Values:
+    if all(metric.nvmlReturn for metric in _ask(nvml, before, after, counters)):
+        raise Missing(LACKS)
+    return ()
+
+
+def _binding(counters: Mapping[str, Counter], checked: bool) -> Bind:
+    """With `checked` a device that answers none of the counters is no way to read them."""
+    asked = tuple(counters.values())
+
+    def bind(nvml: Any, handle: Any) -> Callable[[], Values]:
+        if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+            raise Missing(LACKS)
+        kept: list[Any] = []  # the sample before, whose memory is the driver's
+
+        def read(told: Callable[..., Values] = between) -> Values:
+            sample = _sample(nvml, handle)
+            before = kept.pop() if kept else None
+            kept.append(sample)
+            if before is None:
+                return (None,) * len(asked)
+            try:
+                return told(nvml, before, sample, asked)
+            finally:
+                nvml.nvmlGpmSampleFree(before)
+
+        if checked:
+            try:
+                read()
+                read(_some)
+            finally:
+                while kept:  # an interval between two calls is none to average over
+                    nvml.nvmlGpmSampleFree(kept.pop())
+        return read
+
+    return bind
+
+
+def _sample(nvml: Any, handle: Any) -> Any:
+    sample = nvml.nvmlGpmSampleAlloc()
+    try:
+        nvml.nvmlGpmSampleGet(handle, sample)
+    except Exception:
+        nvml.nvmlGpmSampleFree(sample)
+        raise
+    return sample
+
+
+GPM = Field("GPM", tuple(METRICS), (Way(_binding(METRICS, checked=False), {"method": "GPM"}),))
+# Without GPM the driver measures each direction for about 20 ms before it answers.
+RATES = tuple(
+    Field(title, (metric,), (Way(_binding({metric: PCIE[metric]}, checked=True), {"method": "GPM"}), way),
+          highest=PCIE_BOUND)
+    for title, metric, way in (("PCIe rate to the GPU", "gpu.pcie_rx", PCIE_RX_NOW),
+                               ("PCIe rate from the GPU", "gpu.pcie_tx", PCIE_TX_NOW)))  # fmt: skip

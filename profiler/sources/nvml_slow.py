@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import SLOW
-from profiler.sources._gpm import GPM
+from profiler.sources._gpm import GPM, RATES
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._readings import readings
 from profiler.sources._relay import Job, Relay
@@ -45,5 +44,4 @@ class NvmlSlowSource:
 
     def _jobs(self) -> list[Job]:
         gpus = self._nvml.gpus
-        return [*readings(gpus, SLOW), *readings(gpus, (GPM,)),
-                *(GpuProcesses(gpu, self._target) for gpu in gpus)]
+        return [*readings(gpus, (*RATES, GPM)), *(GpuProcesses(gpu, self._target) for gpu in gpus)]

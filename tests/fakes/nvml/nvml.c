@@ -8,17 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MAX_GPUS = 16, MAX_RULES = 128, TEXT = 96, MAX_SYMBOLS = 64, MIB = 1 << 20 };
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
+enum { MAX_GPUS = 16, MAX_RULES = 128, TEXT = 96, MAX_SYMBOLS = 96, MIB = 1 << 20 };
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 
 typedef unsigned long long u64;
 
 enum number { GPUS, UTIL, MEM_UTIL, POWER, ENERGY, TEMP, CLOCK_SM, CLOCK_MEM, THROTTLE, PCIE_RX, PCIE_TX, MEM_TOTAL,
               MEM_USED, MEM_RESERVED, PROCS, GRAPHICS_PROCS, PROC_PID, PROC_MEM, PROC_STRIDE, PCIE_BLOCK, POWER_LIMIT,
               MAX_CLOCK_SM, MAX_CLOCK_MEM, PCIE_GEN, PCIE_WIDTH, CC_MAJOR, CC_MINOR, CUDA, LOST_INIT, GPM, GPM_SM,
-              GPM_OCCUPANCY, GPM_TENSOR, GPM_DRAM, NUMBERS };
+              GPM_OCCUPANCY, GPM_TENSOR, GPM_DRAM, GPM_HMMA, GPM_FP64, GPM_FP32, GPM_FP16, GPM_RATES, GPM_PCIE_TX,
+              GPM_PCIE_RX, GPM_NVLINK_RX, GPM_NVLINK_TX, PCIE_GEN_NOW, PCIE_WIDTH_NOW, PCIE_GEN_CARD, POWER_DEFAULT,
+              APP_CLOCK, ECC_CORRECTED, ECC_UNCORRECTED, REMAP_CORRECTED, REMAP_UNCORRECTED, REMAP_PENDING,
+              REMAP_FAILED, XID, XIDS, NVLINKS, NVLINKS_UP, BUFFER_UTIL, BUFFER_POWER, BUFFER_COUNT, BUFFER_STAMP,
+              BUFFER_PERIOD, MIG, SLICES, SLICE_TOTAL, SLICE_USED, NUMBERS };
 static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [GPUS] = {"gpus", 2}, [UTIL] = {"util", 0}, [MEM_UTIL] = {"mem_util", 0}, [POWER] = {"power_mw", 100000},
     [ENERGY] = {"energy_mj", 1000000}, [TEMP] = {"temp_c", 40}, [CLOCK_SM] = {"clock_sm", 1500},
@@ -34,6 +39,23 @@ static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [CC_MAJOR] = {"cc_major", 9}, [CC_MINOR] = {"cc_minor", 0}, [CUDA] = {"cuda", 13000},
     [GPM] = {"gpm", 1}, [GPM_SM] = {"gpm_sm", 0}, [GPM_OCCUPANCY] = {"gpm_occupancy", 0},
     [GPM_TENSOR] = {"gpm_tensor", 0}, [GPM_DRAM] = {"gpm_dram", 0},
+    [GPM_HMMA] = {"gpm_hmma", 0}, [GPM_FP64] = {"gpm_fp64", 0}, [GPM_FP32] = {"gpm_fp32", 0},
+    [GPM_FP16] = {"gpm_fp16", 0}, [GPM_RATES] = {"gpm_rates", 0}, [GPM_PCIE_TX] = {"gpm_pcie_tx", 0},
+    [GPM_PCIE_RX] = {"gpm_pcie_rx", 0}, [GPM_NVLINK_RX] = {"gpm_nvlink_rx", 0},
+    [GPM_NVLINK_TX] = {"gpm_nvlink_tx", 0},
+    [PCIE_GEN_NOW] = {"pcie_gen_now", 0}, [PCIE_WIDTH_NOW] = {"pcie_width_now", 0}, /* 0: all that is possible */
+    [PCIE_GEN_CARD] = {"pcie_gen_card", 0}, [POWER_DEFAULT] = {"power_default_mw", 700000},
+    [APP_CLOCK] = {"app_clock_sm", 1980},
+    [ECC_CORRECTED] = {"ecc_corrected", 0}, [ECC_UNCORRECTED] = {"ecc_uncorrected", 0},
+    [REMAP_CORRECTED] = {"remap_corrected", 0}, [REMAP_UNCORRECTED] = {"remap_uncorrected", 0},
+    [REMAP_PENDING] = {"remap_pending", 0}, [REMAP_FAILED] = {"remap_failed", 0},
+    [XID] = {"xid", 79}, [XIDS] = {"xids", 0}, /* so many have happened */
+    [NVLINKS] = {"nvlinks", 4}, [NVLINKS_UP] = {"nvlinks_up", 4},
+    [BUFFER_UTIL] = {"buffer_util", 50}, [BUFFER_POWER] = {"buffer_power_mw", 100000},
+    [BUFFER_COUNT] = {"buffer_count", 0}, [BUFFER_STAMP] = {"buffer_stamp_us", 0}, /* of the newest; 0: now */
+    [BUFFER_PERIOD] = {"buffer_period_us", 20000},
+    [MIG] = {"mig", 0}, [SLICES] = {"slices", 2}, [SLICE_TOTAL] = {"slice_total", 10240ull * MIB},
+    [SLICE_USED] = {"slice_used", 100ull * MIB},
     [LOST_INIT] = {"lost_init", 0}, /* raising it un-initialises the library once */
 };
 
@@ -174,8 +196,9 @@ static int enter(const char *symbol, int device) {
     return code;
 }
 
-/* Handles are the index + 1, so that none is null. */
-#define DEVICE(handle) ((int)(size_t)(handle) - 1)
+/* Handles are the index + 1, so that none is null; of MIG slices 1000 + 16 * the device's index + their own. */
+#define SLICE(handle) ((size_t)(handle) >= 1000 ? (int)((size_t)(handle) - 1000) % 16 : -1)
+#define DEVICE(handle) (SLICE(handle) < 0 ? (int)(size_t)(handle) - 1 : (int)((size_t)(handle) - 1000) / 16)
 #define NUMBER(k) plan.number[d][k]
 #define GETTER(fn, type, k) \
     int fn(void *handle, type *out) { \
@@ -195,7 +218,9 @@ const char *nvmlErrorString(int code) {
         case 1: return "Uninitialized";
         case 3: return "Not Supported";
         case 4: return "Insufficient Permissions";
+        case 6: return "Not Found";
         case 9: return "Driver Not Loaded";
+        case 10: return "Timeout";
         case 13: return "Function Not Found";
         case 15: return "GPU is lost";
         case 18: return "Driver/library version mismatch";
@@ -241,6 +266,11 @@ int nvmlDeviceGetName(void *handle, char *out, unsigned size) {
     return text("nvmlDeviceGetName", DEVICE(handle), out, size, plan.name[DEVICE(handle)]);
 }
 int nvmlDeviceGetUUID(void *handle, char *out, unsigned size) {
+    if (SLICE(handle) >= 0) {
+        char slice[TEXT];
+        snprintf(slice, TEXT, "MIG-%d%d000000-0000-0000-0000-000000000000", DEVICE(handle), SLICE(handle));
+        return text("nvmlDeviceGetUUID", DEVICE(handle), out, size, slice);
+    }
     return text("nvmlDeviceGetUUID", DEVICE(handle), out, size, plan.uuid[DEVICE(handle)]);
 }
 
@@ -250,13 +280,16 @@ GETTER(nvmlDeviceGetCurrentClocksEventReasons, u64, THROTTLE)
 GETTER(nvmlDeviceGetCurrentClocksThrottleReasons, u64, THROTTLE)
 GETTER(nvmlDeviceGetPowerManagementLimit, unsigned, POWER_LIMIT)
 GETTER(nvmlDeviceGetEnforcedPowerLimit, unsigned, POWER_LIMIT)
-GETTER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, PCIE_GEN)
+GETTER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, NUMBER(PCIE_GEN_NOW) ? PCIE_GEN_NOW : PCIE_GEN)
 GETTER(nvmlDeviceGetMaxPcieLinkGeneration, unsigned, PCIE_GEN)
-GETTER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, PCIE_WIDTH)
+GETTER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, NUMBER(PCIE_WIDTH_NOW) ? PCIE_WIDTH_NOW : PCIE_WIDTH)
 GETTER(nvmlDeviceGetMaxPcieLinkWidth, unsigned, PCIE_WIDTH)
+GETTER(nvmlDeviceGetGpuMaxPcieLinkGeneration, unsigned, NUMBER(PCIE_GEN_CARD) ? PCIE_GEN_CARD : PCIE_GEN)
+GETTER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, POWER_DEFAULT)
 
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetUtilizationRates", d);
+    if (!code && SLICE(handle) >= 0) return NOT_SUPPORTED;
     if (!code) { out[0] = (unsigned)NUMBER(UTIL); out[1] = (unsigned)NUMBER(MEM_UTIL); }
     return code;
 }
@@ -309,6 +342,11 @@ int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetMemoryInfo_v2", d);
     if (code) return code;
     if (out->version != (sizeof *out | 2u << 24)) return VERSION_MISMATCH;
+    if (SLICE(handle) >= 0) {
+        *out = (struct memory_v2){out->version, NUMBER(SLICE_TOTAL), 0, NUMBER(SLICE_TOTAL) - NUMBER(SLICE_USED),
+                                  NUMBER(SLICE_USED)};
+        return SUCCESS;
+    }
     out->total = NUMBER(MEM_TOTAL);
     out->reserved = NUMBER(MEM_RESERVED);
     out->used = NUMBER(MEM_USED);
@@ -344,6 +382,10 @@ struct gpm_sample { int device; };
 struct gpm_metric { unsigned id; int code; double value; const char *names[3]; };
 struct gpm_get { unsigned version, count; struct gpm_sample *first, *second; struct gpm_metric metrics[]; };
 static int samples = 0;
+static const struct { unsigned id; int key; } gpm_ids[] = { /* shares in per mille, rates in MiB/s */
+    {2, GPM_SM}, {3, GPM_OCCUPANCY}, {5, GPM_TENSOR}, {7, GPM_HMMA}, {10, GPM_DRAM}, {11, GPM_FP64}, {12, GPM_FP32},
+    {13, GPM_FP16}, {20, GPM_PCIE_TX}, {21, GPM_PCIE_RX}, {60, GPM_NVLINK_RX}, {61, GPM_NVLINK_TX},
+};
 
 int nvmlGpmQueryDeviceSupport(void *handle, struct gpm_support *out) {
     int d = DEVICE(handle), code = enter("nvmlGpmQueryDeviceSupport", d);
@@ -354,7 +396,7 @@ int nvmlGpmQueryDeviceSupport(void *handle, struct gpm_support *out) {
 int nvmlGpmSampleAlloc(struct gpm_sample **out) {
     int code = enter("nvmlGpmSampleAlloc", -1);
     if (code) return code;
-    if (++samples > 2 * MAX_GPUS) fail("samples are not freed", "GPM");
+    if (++samples > 4 * MAX_GPUS) fail("samples are not freed", "GPM");
     *out = calloc(1, sizeof **out);
     return SUCCESS;
 }
@@ -373,10 +415,132 @@ int nvmlGpmMetricsGet(struct gpm_get *get) {
     if (!code && (get->version != 1 || get->second->device != d)) return INVALID;
     for (unsigned i = 0; !code && i < get->count; i++) {
         struct gpm_metric *metric = &get->metrics[i];
-        int key = metric->id == 2 ? GPM_SM : metric->id == 3 ? GPM_OCCUPANCY : metric->id == 5 ? GPM_TENSOR
-                  : metric->id == 10 ? GPM_DRAM : NUMBERS;
+        int key = NUMBERS;
+        for (size_t k = 0; k < sizeof gpm_ids / sizeof *gpm_ids; k++)
+            if (gpm_ids[k].id == metric->id && (metric->id < 20 || NUMBER(GPM_RATES))) key = gpm_ids[k].key;
         metric->code = key == NUMBERS ? 3 : SUCCESS;
-        if (key != NUMBERS) metric->value = (double)NUMBER(key) / 10;
+        if (key != NUMBERS) metric->value = metric->id < 20 ? (double)NUMBER(key) / 10 : (double)NUMBER(key);
     }
+    return code;
+}
+
+int nvmlGpmMigSampleGet(void *handle, unsigned instance, struct gpm_sample *sample) {
+    int d = DEVICE(handle), code = enter("nvmlGpmMigSampleGet", d);
+    if (!code && (instance < 7 || instance >= 7 + NUMBER(SLICES))) return INVALID;
+    if (!code) sample->device = d;
+    return code;
+}
+
+int nvmlDeviceGetApplicationsClock(void *handle, int type, unsigned *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetApplicationsClock", d);
+    if (!code) *out = (unsigned)NUMBER(type == 1 ? APP_CLOCK : CLOCK_MEM);
+    return code;
+}
+
+/* Health: error counts since the driver was loaded, rows of memory that were replaced, XIDs. */
+int nvmlDeviceGetTotalEccErrors(void *handle, int type, int counter, u64 *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetTotalEccErrors", d);
+    if (!code && counter != 0) return INVALID;
+    if (!code) *out = NUMBER(type == 1 ? ECC_UNCORRECTED : ECC_CORRECTED);
+    return code;
+}
+int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
+                              unsigned *failed) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetRemappedRows", d);
+    if (code) return code;
+    *corrected = (unsigned)NUMBER(REMAP_CORRECTED);
+    *uncorrected = (unsigned)NUMBER(REMAP_UNCORRECTED);
+    *pending = (unsigned)NUMBER(REMAP_PENDING);
+    *failed = (unsigned)NUMBER(REMAP_FAILED);
+    return SUCCESS;
+}
+struct event_set { int device; u64 given; };
+struct event { void *device; u64 type, data; unsigned instance, compute_instance; };
+int nvmlEventSetCreate(struct event_set **out) {
+    int code = enter("nvmlEventSetCreate", -1);
+    if (!code) *out = calloc(1, sizeof **out);
+    return code;
+}
+int nvmlDeviceRegisterEvents(void *handle, u64 types, struct event_set *set) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceRegisterEvents", d);
+    if (!code && types != 8) return INVALID;
+    if (!code) *set = (struct event_set){d, NUMBER(XIDS)};
+    return code;
+}
+int nvmlEventSetWait_v2(struct event_set *set, struct event *out, unsigned timeout_ms) {
+    int d = set->device, code = enter("nvmlEventSetWait_v2", d);
+    (void)timeout_ms;
+    if (code) return code;
+    if (set->given >= NUMBER(XIDS)) return TIMEOUT;
+    set->given++;
+    *out = (struct event){(void *)(size_t)(d + 1), 8, NUMBER(XID), 0xffffffffu, 0xffffffffu};
+    return SUCCESS;
+}
+int nvmlEventSetFree(struct event_set *set) {
+    int code = enter("nvmlEventSetFree", -1);
+    if (!code) free(set);
+    return code;
+}
+
+int nvmlDeviceGetNvLinkState(void *handle, unsigned link, unsigned *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetNvLinkState", d);
+    if (!code && link >= NUMBER(NVLINKS)) return INVALID;
+    if (!code) *out = link < NUMBER(NVLINKS_UP);
+    return code;
+}
+struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char name[32]; };
+int nvmlDeviceGetPciInfo_v3(void *handle, struct pci *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetPciInfo_v3", d);
+    if (!code) snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", 0x10 + d);
+    return code;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *handle, unsigned link, struct pci *out) { /* all to the next device */
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetNvLinkRemotePciInfo_v2", d);
+    (void)link;
+    if (!code) snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", 0x11 + d);
+    return code;
+}
+
+/* The driver's own buffers of samples: those that are newer than a stamp, the oldest first. */
+struct sample { u64 stamp; union { double d; unsigned u; u64 l; } value; };
+int nvmlDeviceGetSamples(void *handle, int type, u64 since, int *value_type, unsigned *count, struct sample *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetSamples", d);
+    if (code) return code;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    u64 n = NUMBER(BUFFER_COUNT), newest = NUMBER(BUFFER_STAMP), filled = 0;
+    if (!newest) newest = (u64)now.tv_sec * 1000000 + (u64)now.tv_nsec / 1000;
+    *value_type = 1;
+    if (!out) { *count = 120; return SUCCESS; }
+    for (u64 i = n; i-- > 0 && filled < *count;) {
+        u64 stamp = newest - i * NUMBER(BUFFER_PERIOD);
+        if (stamp <= since) continue;
+        out[filled].stamp = stamp;
+        out[filled++].value.u = (unsigned)NUMBER(type == 0 ? BUFFER_POWER : BUFFER_UTIL);
+    }
+    *count = (unsigned)filled;
+    return filled ? SUCCESS : NOT_FOUND;
+}
+
+/* MIG: slices of a device that are handles of their own. */
+int nvmlDeviceGetMigMode(void *handle, unsigned *current, unsigned *pending) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetMigMode", d);
+    if (!code) *current = *pending = (unsigned)NUMBER(MIG);
+    return code;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void *handle, unsigned *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetMaxMigDeviceCount", d);
+    if (!code) *out = NUMBER(MIG) ? 7 : 0;
+    return code;
+}
+int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned index, void **out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetMigDeviceHandleByIndex", d);
+    if (!code && index >= NUMBER(SLICES)) return NOT_FOUND;
+    if (!code) *out = (void *)(size_t)(1000 + 16 * d + (int)index);
+    return code;
+}
+int nvmlDeviceGetGpuInstanceId(void *handle, unsigned *out) {
+    int code = enter("nvmlDeviceGetGpuInstanceId", DEVICE(handle));
+    if (!code) *out = 7 + (unsigned)SLICE(handle);
     return code;
 }
