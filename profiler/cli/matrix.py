@@ -30,6 +30,7 @@ from profiler.cli._signals import terminated_as_interrupt
 from profiler.errors import UsageError, one_line
 from profiler.experiments.matrix import store
 from profiler.experiments.matrix.cases import cases, labelled
+from profiler.experiments.matrix.kept import read_kept
 from profiler.experiments.matrix.run import Job, Listener, Result, expected_s, jobs
 from profiler.experiments.matrix.run import run as play_all
 from profiler.experiments.matrix.words import line_text, markdown
@@ -60,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.show:
-        _print(_kept(args.show), args.json)
+        _print(read_kept(args.show), args.json)
         return 0
     if not 0 <= args.repeats <= MOST or not (args.repeats or args.traces):
         raise UsageError(f"--repeats {args.repeats} is out of range", f"It is 1 to {MOST}; 0 with --traces")
@@ -114,17 +115,6 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
 def _load() -> float:
     """Programs that wanted to run in the last minute, a core; 0 where the system does not tell."""
     return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
-
-
-def _kept(path: Path) -> dict[str, Any]:
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        markdown(told)  # whatever it lacks shows here
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UsageError(f"{path} holds no result of stepscope matrix", "Make one with --save") from error
-    return dict(told)
 
 
 def _save(told: Mapping[str, Any], path: Path) -> None:
