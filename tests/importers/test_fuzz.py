@@ -15,6 +15,7 @@ import pytest
 
 from profiler.errors import TraceError
 from profiler.importers import kineto
+from tests import fuzzing
 from tests.importers import fuzz
 from tests.importers.healthy import healthy, training
 from tests.importers.mutations import case
@@ -139,5 +140,5 @@ def test_events_scattered_over_everything_are_left_out(column: str, most: int) -
 
 @pytest.mark.slow
 def test_ten_thousand() -> None:
-    records = fuzz.run(10_000, seed=0, workers=2)
-    assert fuzz.report(records, 10_000, seed=0, keep=None) == 0
+    records = fuzzing.run(fuzz.FUZZ, 10_000, seed=0, workers=2)
+    assert fuzzing.report(fuzz.FUZZ, records, 10_000, seed=0, keep=None) == 0
