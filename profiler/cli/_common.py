@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
 import json
 import math
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -73,6 +75,14 @@ def duration(seconds: float) -> str:
     return format_time(max(1, round(seconds)) * 1e9).replace(".0", "").removesuffix(f"{NBSP}0{NBSP}s")
 
 
+def _columns(stream: TextIO) -> int:
+    """The width of a terminal in letters; 80 where it does not tell."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):  # io.UnsupportedOperation is both
+        return 80
+
+
 class Progress:
     """A bar on stderr while a terminal is there to see it; otherwise silent.
 
@@ -91,17 +101,21 @@ class Progress:
             return
         share = min(max(done / self.total, 0.0), 1.0) if self.total > 0 else 0.0
         filled = round(24 * share)
-        line = f"{self.title} [{'#' * filled}{'.' * (24 - filled)}] {100 * share:3.0f} % {text}".rstrip()
-        self.stream.write("\r" + line.ljust(self.width))
-        self.stream.flush()
+        line = f"{self.title} [{'#' * filled}{'.' * (24 - filled)}] {100 * share:3.0f} % {one_line(text)}"
+        line = line[:_columns(self.stream) - 1].rstrip()  # one that is wrapped would not be written over
+        self._write("\r" + line.ljust(self.width))
         self.width = len(line)
 
     def clear(self) -> None:
         """Take the bar away: what is printed next begins on a clean line."""
         if self.shown and self.width:
-            self.stream.write("\r" + " " * self.width + "\r")
-            self.stream.flush()
+            self._write("\r" + " " * self.width + "\r")
             self.width = 0
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # the terminal may be gone, the work goes on
+            self.stream.write(text)
+            self.stream.flush()
 
     def __enter__(self) -> Progress:
         return self

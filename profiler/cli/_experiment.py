@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +12,8 @@ from typing import Any
 
 from profiler.cli._common import Progress, duration, print_table
 from profiler.cli._signals import terminated_as_interrupt
-from profiler.errors import RunError, UsageError, one_line
+from profiler.cli._streams import tell
+from profiler.errors import RunError, UsageError
 from profiler.experiments.plan import Plan
 from profiler.experiments.result import Pair, Result
 from profiler.experiments.statistics import FEWEST
@@ -32,24 +32,24 @@ from profiler.units import (
 
 def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     """Run `plan`, telling on stderr how far it is, and keep the result in the run file at `path`."""
-    _tell(budget(plan))
+    tell(budget(plan))
     if plan.program.workload is None:  # a run may come from somebody else: what it starts is said first
-        _tell(one_line(f"It starts {shlex.join(plan.start('a')[0].command)} in {plan.program.cwd}"))
-    with recordings("verify", keep) as folder, terminated_as_interrupt(), Progress("Verifying", 1.0) as bar:
+        tell(f"It starts {shlex.join(plan.start('a')[0].command)} in {plan.program.cwd}")
+    with terminated_as_interrupt(), recordings("verify", keep) as folder, Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:
             bar.update(done / total if total > 0 else 0.0, text)
 
         def pair(measured: Pair, number: int) -> None:
             bar.clear()
-            _tell(pair_line(measured, number))
+            tell(pair_line(measured, number))
 
         result = verify(plan, folder, Listener(tick, pair))
     if result.pairs:
         try:
             append_result(path, "experiment", result.to_json())
         except RunError as error:  # on read-only media the figures are still worth printing
-            _tell(f"stepscope: the result is not kept in the run: {error}")
+            tell(f"stepscope: the result is not kept in the run: {error}")
     return result
 
 
@@ -122,10 +122,6 @@ def _print_stages(told: Mapping[str, Any]) -> None:
     rate = told["throughput"]
     if rate and rate["a"] and rate["b"]:
         print(f"  {format_rate(rate['a'], unit=False)} \u2192 {format_rate(rate['b'], rate['unit'])}")
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

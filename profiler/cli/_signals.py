@@ -46,9 +46,18 @@ def ended_in_order() -> Iterator[None]:
 
 @contextmanager
 def terminated_as_interrupt() -> Iterator[None]:
-    """SIGTERM and SIGHUP keep what was measured, as Ctrl-C does."""
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    """SIGTERM and SIGHUP keep what was measured, as Ctrl-C does.
 
-    with handled(ENDING, interrupt):
+    The first signal ends it. Those that follow (a closed terminal sends several, a user is
+    impatient) must not break into the stop of what runs, which takes seconds at most. Those
+    that are ignored (nohup) stay so.
+    """
+    came: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        if len(came) == 1:
+            raise KeyboardInterrupt
+
+    with handled([n for n in (*ENDING, signal.SIGINT) if signal.getsignal(n) != signal.SIG_IGN], interrupt):
         yield

@@ -30,10 +30,14 @@ def prepare() -> None:
 
 
 def say(text: str, hint: str = "") -> None:
-    """A line for the user on stderr, wherever that still goes."""
-    text = f"{text}. {hint}" if hint else text
+    """A line for the user on stderr, with our name."""
+    tell(f"stepscope: {text}. {hint}" if hint else f"stepscope: {text}")
+
+
+def tell(text: str) -> None:
+    """A line on stderr, wherever that still goes: a terminal may be closed while an experiment runs."""
     with contextlib.suppress(OSError, ValueError):
-        print(f"stepscope: {one_line(text)}", file=sys.stderr, flush=True)
+        print(one_line(text), file=sys.stderr, flush=True)
 
 
 def drop_output() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import shlex
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +15,8 @@ from typing import Any
 from profiler.cli._common import Progress, duration, plain
 from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
+from profiler.cli._streams import tell
 from profiler.cli._sweep import change_line
-from profiler.errors import one_line
 from profiler.experiments.statistics import ENOUGH
 from profiler.experiments.sweep import journal
 from profiler.experiments.sweep.auto import Change, Search
@@ -59,7 +58,7 @@ class Work:
             "working directory": str(program.cwd), "number of steps": self.steps,
             "machine": platform.node()}, self.resume)
         of_epochs = "persistent_workers" in self.subject.keys
-        with recordings("sweep", self.folder if self.keep else None) as place, terminated_as_interrupt(), \
+        with terminated_as_interrupt(), recordings("sweep", self.folder if self.keep else None) as place, \
                 Progress(title, 1.0) as bar:
             yield Bench(Recorder(self.subject, self.steps, of_epochs), kept, place, self.repeats, self.seed,
                         self.most_memory, self.limit_s, self.keep, _listener(bar)), bar
@@ -112,12 +111,12 @@ def search_itself(work: Work, axes: Axes) -> dict[str, Any]:
 
         def say(change: Change) -> None:
             bar.clear()
-            tell(one_line(change_line(plain(change.to_json()))))
+            tell(change_line(plain(change.to_json())))
 
         def seen(point: Point, name: str) -> Seen:
             found = _seen(work, bench, {**_first(work.subject, axes), **point}, name, bar)
             bar.clear()
-            tell(one_line(f"{name}: {found.verdict}: {found.reason}"))
+            tell(f"{name}: {found.verdict}: {found.reason}")
             return found
 
         search = Search(work.subject, bench, replace(bench, take=Recorder(work.subject, work.steps, True)),
@@ -154,10 +153,10 @@ def _budget(bench: Bench, chosen: list[Point], skipped: Skipped, folder: Path) -
     left = sum(max(0, bench.repeats - done) for done in runs)
     usual = expected_s(bench.journal, "", chosen[0])
     time_s = f", about {duration(left * usual)}" if usual else "; the first tells how long they take"
-    return one_line(
-        f"At most {plural(left, 'run')} of {plural(len(chosen), 'point')}{time_s}"
-        + (f"; done already: {sum(runs)}" if sum(runs) else "")
-        + (f"; {plural(len(skipped), 'combination')} left out" if skipped else "") + f"; kept in {folder}")
+    return (f"At most {plural(left, 'run')} of {plural(len(chosen), 'point')}{time_s}"
+            + (f"; done already: {sum(runs)}" if sum(runs) else "")
+            + (f"; {plural(len(skipped), 'combination')} left out" if skipped else "")
+            + f"; kept in {folder}")
 
 
 def _listener(bar: Progress) -> Listener:
@@ -166,13 +165,13 @@ def _listener(bar: Progress) -> Listener:
 
     def finished(point: Point, number: int, measured: Measured, left: float | None) -> None:
         bar.clear()
-        tell(one_line(f"{label(point)}, run {number}: {run_text(measured)}"))
+        tell(f"{label(point)}, run {number}: {run_text(measured)}")
         if left:
             tell(f"The other runs take at most about {duration(left)}")
 
     def dropped(point: Point, why: str) -> None:
         bar.clear()
-        tell(one_line(f"{label(point)} is not run again: {why}"))
+        tell(f"{label(point)} is not run again: {why}")
 
     return Listener(tick, finished, dropped)
 
@@ -206,8 +205,3 @@ def _notes(bench: Bench, subject: Subject) -> tuple[str, ...]:
             notes.append("No epoch began within the steps of a run, so that persistent_workers could show "
                          "nothing: give more --steps")
     return tuple(notes)
-
-
-def tell(text: str) -> None:
-    """A line on stderr."""
-    print(text, file=sys.stderr, flush=True)

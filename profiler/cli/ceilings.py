@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,8 @@ from typing import Any
 from profiler.cli._common import Progress, duration, plain, print_json, print_table, shown
 from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
-from profiler.errors import RunError, UsageError, one_line
+from profiler.cli._streams import tell
+from profiler.errors import RunError, UsageError
 from profiler.experiments.ceilings.measure import Listener, measure
 from profiler.experiments.ceilings.plan import TITLES, Plan, plan_of_run
 from profiler.experiments.ceilings.result import Taken
@@ -57,10 +57,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     plan = _plan(args)
-    _tell(budget(plan))
+    tell(budget(plan))
     if args.run is not None and plan.program.workload is None:  # it may come from somebody else
-        _tell(one_line(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}"))
-    with recordings("ceilings", args.keep) as folder, terminated_as_interrupt(), \
+        tell(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}")
+    with terminated_as_interrupt(), recordings("ceilings", args.keep) as folder, \
             Progress("Ceilings", 1.0) as bar:
         result = measure(plan, folder, _listener(bar))
     told = plain(result.to_json())
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             append_result(args.run, "ceilings", told)
         except RunError as error:  # on read-only media the figures are still worth printing
-            _tell(f"stepscope: the result is not kept in the run: {error}")
+            tell(f"stepscope: the result is not kept in the run: {error}")
     if args.json:
         print_json(told)
     else:
@@ -116,7 +116,7 @@ def _listener(bar: Progress) -> Listener:
 
     def taken(what: Taken) -> None:
         bar.clear()
-        _tell(one_line(taken_line(what)))
+        tell(taken_line(what))
 
     return Listener(tick, taken)
 
@@ -167,7 +167,3 @@ def _row(stage: Mapping[str, Any], decimals: int) -> list[str]:
         title += f" ({plural(stage['loader']['num_workers'], 'worker')})"
     return [title, ms(step["median"]), range_of(step, ms),
             per_second(rate["median"]) if rate else "", range_of(rate, per_second)]
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

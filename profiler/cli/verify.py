@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 
 from profiler.cli._common import Progress, duration, plain, print_json, shown
@@ -31,6 +30,7 @@ from profiler.cli._experiment import experiment, print_experiment
 from profiler.cli._recording import output_path
 from profiler.cli._scoreboard import print_scoreboard
 from profiler.cli._signals import terminated_as_interrupt
+from profiler.cli._streams import tell
 from profiler.errors import TargetError, UsageError
 from profiler.experiments.arm import read_arm
 from profiler.experiments.change import Tried, changed, parse_tried
@@ -133,8 +133,8 @@ def _first(args: argparse.Namespace, program: Program, tried: Tried) -> Path:
         started, intervene = program, None
     steps = args.steps or STEPS
     path = output_path(args.output, f"verify-{tried.setting}", force=False)
-    print(f"First {steps} steps of {shlex.join(started.command)}, for at most {duration(FIRST_S)}: "
-          "how long the pairs take is known then", file=sys.stderr, flush=True)
+    tell(f"First {steps} steps of {shlex.join(started.command)}, for at most {duration(FIRST_S)}: "
+         "how long the pairs take is known then")
     with terminated_as_interrupt(), Progress("Recording", FIRST_S) as bar:
         started.record(path, limit_s=FIRST_S, steps=steps, name=f"verify {tried.setting}",
                        intervene=intervene, tick=bar.update)

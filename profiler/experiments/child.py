@@ -21,12 +21,19 @@ class Child:
     """A recorder whose standard input we hold: when we are gone, it stops and its target ends."""
 
     def __init__(self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], log: Path) -> None:
+        """TargetError when it cannot be started: a folder that is gone, a word that no program can get."""
         self._log = log
-        with log.open("wb") as out, log.with_suffix(".err").open("wb") as err:
-            # a session of its own: the Ctrl-C of the terminal is for us, who then end it in order
-            self._process = subprocess.Popen(
-                argv, cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=out,
-                stderr=err, start_new_session=True)
+        try:
+            with log.open("wb") as out, log.with_suffix(".err").open("wb") as err:
+                # a session of its own: the Ctrl-C of the terminal is for us, who then end it in order
+                self._process = subprocess.Popen(
+                    argv, cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=out,
+                    stderr=err, start_new_session=True)
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            raise TargetError(f"a recording cannot be started{where}: {error.strerror}") from error
+        except ValueError as error:  # NUL, or half a character, in an argument or a variable
+            raise TargetError(f"a recording cannot be started: {error}") from error
 
     def wait(self, limit_s: float, tick: Callable[[float], None]) -> None:
         """Until it has ended. `tick(seconds)` is called meanwhile. TargetError when it does not end."""

@@ -22,7 +22,8 @@ def append(path: Path, told: Mapping[str, Any]) -> None:
         try:
             if (size := os.fstat(file).st_size) and os.pread(file, 1, size - 1) != b"\n":
                 line = b"\n" + line  # what is torn stays a line of its own
-            os.write(file, line)
+            while line:  # a disk that is almost full takes a part, and refuses the rest
+                line = line[os.write(file, line):]
             os.fsync(file)
         finally:
             os.close(file)

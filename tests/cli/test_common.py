@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from profiler.cli._common import Progress, plain, print_json, print_table
+from profiler.cli._streams import tell
 
 
 @dataclass
@@ -57,3 +59,25 @@ def test_progress_is_for_terminals_only():
     assert quiet.getvalue() == ""
     assert "25 % pair 1" in loud.getvalue() and "100 %" in loud.getvalue()
     assert loud.getvalue().endswith("\r") and "\n" not in loud.getvalue()
+
+
+class Closed(Terminal):
+    def write(self, text):
+        raise OSError(5, "Input/output error")
+
+
+def test_a_terminal_that_is_closed_ends_nothing(monkeypatch):
+    with Progress("Verifying", 4, Closed()) as bar:
+        bar.update(1, "pair 1")
+    monkeypatch.setattr(sys, "stderr", Closed())
+    tell("pair 1")
+
+
+def test_a_bar_takes_one_line_of_the_terminal(monkeypatch):
+    screen = Terminal()
+    monkeypatch.setattr("os.get_terminal_size", lambda number: os.terminal_size((30, 24)))
+    monkeypatch.setattr(screen, "fileno", lambda: 2)
+    with Progress("Sweep", 4, screen) as bar:
+        bar.update(1, "name=\x1b[2J\n" + "x" * 200)
+    assert [len(line) for line in screen.getvalue().split("\r")] == [0, 29, 29, 0]
+    assert "\x1b" not in screen.getvalue() and "\n" not in screen.getvalue()
