@@ -68,7 +68,7 @@ def _unfit(setting: Setting, value: Any) -> str:
     if setting.choices and value not in setting.choices:
         return f"it is one of {', '.join(map(str, setting.choices))}"
     if setting.type in ("int", "float"):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):  # of a whole number it may not be asked
             return "it must be finite"
         if (low is not None and value < low) or (high is not None and value > high):
             return f"the range is {low} to {high}"

@@ -15,7 +15,7 @@ from profiler.experiments.program import Program
 from profiler.rules.base import Finding, Remedy
 
 WORKERS = "num_workers"
-ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*$")  # how a variable is written that a setting can be
+ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")  # how a variable is written that a setting can be
 _OWN_NAMES = {"workers": WORKERS}  # of workloads, for what the loader calls otherwise
 
 
@@ -46,16 +46,17 @@ class Tried:
 def way(setting: str, program: Program) -> str:
     """How `setting` is changed in `program`: workload, probe, placeholder, environment; "" when it cannot be.
 
-    A workload's own setting goes before that of its loader: it is checked before anything runs.
+    A workload's own setting goes before that of its loader: it is checked before anything runs. So does a
+    placeholder of the command: it would be left open.
     """
     if not program.workload and not program.command:
         return ""
     if program.workload and setting in program.settings:
         return "workload"
+    if setting in program.placeholders:  # the command asks for it by this name: {threads}
+        return "placeholder"
     if setting in LOADER or setting in PROBE:
         return "probe"
-    if setting in program.placeholders:
-        return "placeholder"
     return "environment" if ENVIRONMENT.match(setting) else ""
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from profiler.errors import UsageError
 
 MOST = 1000  # points of one sweep
-_KEY = re.compile(r"[A-Za-z_]\w*$")
+_KEY = re.compile(r"[A-Za-z_]\w*\Z")
 
 Raw = Mapping[str, str]
 Axes = Mapping[str, Sequence[str]]
@@ -108,7 +108,8 @@ def grid(axes: Axes) -> list[dict[str, str]]:
     """Every combination, the last key changing fastest. UsageError for none and for too many."""
     count = math.prod(map(len, axes.values()))
     if not axes or count > MOST:
-        raise UsageError(f"a grid of {count} points" if axes else "no values to try",
+        told = count if count < 10**15 else "more than 10^15"
+        raise UsageError(f"a grid of {told} points" if axes else "no values to try",
                          f"At most {MOST}; --random N draws some of them" if axes else "Add --grid KEY=A,B,C")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
@@ -120,7 +121,7 @@ def listed(lines: Iterable[str]) -> list[dict[str, str]]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
+            told = json.loads(line, object_pairs_hook=axes_of)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict) or not told:

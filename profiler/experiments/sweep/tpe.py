@@ -32,7 +32,7 @@ def explore(subject: Subject, axes: Axes, ranges: Mapping[str, Range], count: in
     that fails or needs too much memory is told to the sampler as failed.
     """
     library = optuna()
-    sampler = library.samplers.TPESampler(seed=bench.seed)
+    sampler = library.samplers.TPESampler(seed=bench.seed % 2**32)
     study = library.create_study(direction="maximize", sampler=sampler)
     failed = library.trial.TrialState.FAIL
     for number in range(count):

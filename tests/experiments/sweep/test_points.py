@@ -90,7 +90,8 @@ def test_a_list_of_points() -> None:
     assert listed(lines) == [{"workers": "2", "pin": "true"}, {"workers": "4", "pin": "false"}]
 
 
-@pytest.mark.parametrize("lines", [[], ["", " "], ["[1]"], ["{}"], ["{"], ['{"a": 1}', '{"b": 1}']])
+@pytest.mark.parametrize("lines", [[], ["", " "], ["[1]"], ["{}"], ["{"], ['{"a": 1}', '{"b": 1}'],
+                                   ['{"a": 1, "a": 2}'], ["[" * 100_000]])
 def test_no_list_of_points(lines: list[str]) -> None:
     with pytest.raises(UsageError):
         listed(lines)
@@ -99,3 +100,5 @@ def test_no_list_of_points(lines: list[str]) -> None:
 def test_too_many_points() -> None:
     with pytest.raises(UsageError, match=f"At most {MOST}"):
         grid({"a": [str(k) for k in range(40)], "b": [str(k) for k in range(40)]})
+    with pytest.raises(UsageError, match="more than"):  # a number that Python would not write out
+        grid({f"a{k}": ["0", "1"] for k in range(20_000)})

@@ -53,10 +53,18 @@ def test_a_plain_scripts_loader_is_set_by_the_probe() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("num_workers", "x"), ("num_workers", "-1"), ("pin_memory", "2"),
+                                            ("num_workers", "9" * 400), ("NAME\n", "1"),
                                             ("prefetch_factor", "0"), ("matmul_precision", "low")])
 def test_values_that_a_key_cannot_have(key: str, value: str) -> None:
     with pytest.raises(UsageError, match=key):
         choose(of_command(PLAIN, [key], HERE), [{key: value}])
+
+
+def test_a_placeholder_goes_before_what_the_probe_could_set() -> None:
+    """The command asks for it by that name, and would be started with {threads} in it."""
+    subject = of_command(["python", "train.py", "--threads={threads}"], ["threads"], HERE)
+    assert subject.at(subject.typed({"threads": "2"})).command[-1] == "--threads=2"
+    assert subject.intervene({"threads": "2"}) == {}
 
 
 def test_variables_of_the_environment() -> None:
