@@ -34,7 +34,9 @@ SIZES: dict[str, dict[str, Any]] = {
     "typical": {},
     "stress": {"model": "resnet101", "batch_size": 256, "images": 4096, "steps": 1000},
 }
-HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True}
+# Gradients of 45 MB are fetched anew in each step where no larger block keeps them from being given back.
+HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True, "batch_size": 4,
+                           "image_size": 128}
 
 
 @with_faults

@@ -32,7 +32,6 @@ SIZES: dict[str, dict[str, Any]] = {
     "typical": {},
     "stress": {"batch_size": 32, "latency_ms": 10.0, "steps": 1000},
 }
-HEALTHY: dict[str, Any] = {"latency_ms": 0.0, "workers": 1, "persistent_workers": True}
 
 
 @with_faults

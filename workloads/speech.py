@@ -41,7 +41,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "stress": {"model": "large", "batch_size": 64, "clips": 4096, "seconds": 10.0, "precision": "bfloat16",
                "steps": 1000},
 }
-HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True}
+HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True, "model": "small",
+                           "batch_size": 2}
 MODELS = {  # blocks, width, heads; in brackets the parameters
     "tiny": (2, 64, 4),  # 0.3 M
     "small": (12, 144, 4),  # 6 M
