@@ -41,6 +41,16 @@ _ALL = (
     # By GPM where it counts them, else of 20 ms of each second: the track's method tells.
     Metric("gpu.pcie_rx", "B/s", "PCIe to the GPU"),
     Metric("gpu.pcie_tx", "B/s", "PCIe from the GPU"),
+    # Health. Error counts are since the driver was loaded; of the link what it runs at now.
+    Metric("gpu.pcie_gen", "count", "PCIe generation"),
+    Metric("gpu.pcie_width", "count", "PCIe lanes"),
+    Metric("gpu.nvlinks", "count", "NVLinks up"),
+    Metric("gpu.ecc_corrected", "count", "corrected memory errors"),
+    Metric("gpu.ecc_uncorrected", "count", "uncorrected memory errors"),
+    Metric("gpu.rows_replaced", "count", "replaced rows of memory"),
+    Metric("gpu.rows_pending", "count", "rows that wait for a reset"),
+    Metric("gpu.rows_failed", "count", "rows that could not be replaced"),
+    Metric("gpu.xid", "count", "driver error (XID)"),
     Metric("gpu.processes", "count", "processes"),
     Metric("gpu.other_processes", "count", "processes of others"),
     Metric("gpu.process_mem", "B", "memory by process"),  # index: pid

@@ -23,7 +23,7 @@ class Counter:
     bound: float
 
     def of(self, value: float) -> float | None:
-        """In our unit; None for NaN (nothing ran) and for what cannot be. A share may be above 1 by rounding."""
+        """In our unit; None for NaN (nothing ran) and for what cannot be. Rounding makes 1.001 of 1."""
         told = value * self.scale
         if not math.isfinite(told) or not 0 <= told < self.bound:
             return None

@@ -17,6 +17,7 @@ from profiler.sources._fields import (
     SHARED_MEMORY,
 )
 from profiler.sources._library import NOT_SUPPORTED, Library, Missing, code_of, reason
+from profiler.sources._links import peers
 
 RETRY_NS = 60_000_000_000  # after a lasting failure, or for a lost device
 
@@ -102,12 +103,18 @@ class Gpu:
         found: dict[str, Any] = {
             "power_limit_w": _first(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
                                     lambda: nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1000),
+            "power_limit_default_w": _first(
+                lambda: nvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
+            "app_clock_sm": _first(lambda: nvml.nvmlDeviceGetApplicationsClock(handle, CLOCK_SM)),
             "max_clock_sm": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
             "max_clock_mem": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
             "pcie_gen": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
             "pcie_width": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
+            "pcie_gen_card": _first(lambda: nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration(handle)),
             "pcie_gen_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
             "pcie_width_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
+            "pci_bus_id": text_of(lambda: nvml.nvmlDeviceGetPciInfo_v3(handle).busId) or None,
+            "nvlink_peers": peers(nvml, handle),
             "compute_capability": _first(
                 lambda: ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle)))),
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What NVML takes its time for: PCIe rates, counters of activity (GPM), and who else uses the GPUs."""
+"""What NVML takes its time for: PCIe rates, activity (GPM), health, and who else uses the GPUs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._gpm import GPM, RATES
 from profiler.sources._gpu_processes import GpuProcesses
+from profiler.sources._health import health
 from profiler.sources._readings import readings
 from profiler.sources._relay import Job, Relay
 from profiler.sources.nvml import NvmlSource
@@ -44,4 +45,5 @@ class NvmlSlowSource:
 
     def _jobs(self) -> list[Job]:
         gpus = self._nvml.gpus
-        return [*readings(gpus, (*RATES, GPM)), *(GpuProcesses(gpu, self._target) for gpu in gpus)]
+        return [*readings(gpus, (*RATES, GPM)), *health(gpus),
+                *(GpuProcesses(gpu, self._target) for gpu in gpus)]

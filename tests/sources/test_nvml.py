@@ -68,12 +68,17 @@ def test_devices_carry_identity_and_properties(start_nvml: Start) -> None:
     )
     assert third.properties == {
         "power_limit_w": 350.0,
+        "power_limit_default_w": 700.0,
+        "app_clock_sm": 1980,
         "max_clock_sm": 1980,
         "max_clock_mem": 2619,
         "pcie_gen": 5,
         "pcie_width": 16,
+        "pcie_gen_card": 5,
         "pcie_gen_now": 5,
         "pcie_width_now": 16,
+        "pci_bus_id": "00000000:13:00.0",
+        "nvlink_peers": {"00000000:14:00.0": 4},
         "compute_capability": "9.0",
     }
     gpu = dump.meta["gpu"]

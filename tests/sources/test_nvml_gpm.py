@@ -31,7 +31,7 @@ def test_activity_between_readings_of_the_gpus_that_have_it(start_nvml: Start) -
 
 def test_pipes_and_links_are_in_our_units(start_nvml: Start) -> None:
     child = start_nvml("gpus 1", "gpm_rates 1", "gpm_fp64 10", "gpm_fp32 250", "gpm_fp16 5",
-                       "gpm_nvlink_rx 3", "gpm_nvlink_tx 4", "gpm_pcie_rx 5", "gpm_pcie_tx 6", "pcie_rx_kb 1", "pcie_tx_kb 1")
+                       "gpm_nvlink_rx 3", "gpm_nvlink_tx 4", "gpm_pcie_rx 5", "gpm_pcie_tx 6")
     child.open()
     child.read_slow(times=3)
     dump = child.dump()
@@ -39,7 +39,7 @@ def test_pipes_and_links_are_in_our_units(start_nvml: Start) -> None:
                           ("gpu.nvlink_rx", 3 << 20), ("gpu.nvlink_tx", 4 << 20)):
         assert dump.values(metric) == pytest.approx([value] * 2), metric
     assert dump.values("gpu.pcie_rx") == [5 << 20] * 2 and dump.values("gpu.pcie_tx") == [6 << 20] * 2
-    assert {t.properties["method"] for t in dump.tracks if t.metric.startswith("gpu.pcie")} == {"GPM"}
+    assert {t.properties["method"] for t in dump.tracks if t.metric in _gpm.PCIE} == {"GPM"}
 
 
 @pytest.mark.parametrize("lines", [("gpm 0",), ("gpm 1", "gpm_rates 0"), ("ret nvmlGpmSampleGet 3",)])

@@ -27,6 +27,11 @@ SLOW = {
     "nvmlGpmSampleGet": {"gpu.sm_active"},
     "nvmlGpmMetricsGet": {"gpu.sm_active"},
     "nvmlDeviceGetComputeRunningProcesses_v3": {"gpu.processes"},
+    "nvmlDeviceGetTotalEccErrors": {"gpu.ecc_corrected"},
+    "nvmlDeviceGetRemappedRows": {"gpu.rows_replaced"},
+    "nvmlDeviceGetCurrPcieLinkGeneration": {"gpu.pcie_gen"},
+    "nvmlDeviceGetNvLinkState": {"gpu.nvlinks"},
+    "nvmlEventSetWait_v2": set(),
 }
 OF_SLOW = set().union(*SLOW.values())
 
