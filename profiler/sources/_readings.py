@@ -8,7 +8,7 @@ from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import Field, Values, Way
 from profiler.sources._gpu import RETRY_NS, Gpu
-from profiler.sources._library import LOST, UNINITIALIZED, code_of, is_lasting, reason
+from profiler.sources._library import LOST, UNINITIALIZED, Missing, code_of, is_lasting, reason
 
 FIRST_RETRY_NS = 1_000_000_000  # any other, doubled each time
 MAX_EVENTS = 20  # of one field of one device
@@ -96,7 +96,8 @@ class Reading:
             except Exception as error:
                 if code_of(error) in (UNINITIALIZED, *LOST):
                     raise
-                failure = failure or error  # the best way's failure says most
+                # The best way's failure says most, unless it is only not made for this device.
+                failure = error if failure is None or isinstance(failure, Missing) else failure
             else:
                 self.call, self.way = call, way
                 return values
