@@ -29,6 +29,7 @@ LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperatur
         "gpu.mem_util", "gpu.sm_active", "gpu.sm_occupancy", "gpu.tensor_active", "gpu.dram_active",
         "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers",
         "target.waiting")
+PEAKS = ("gpu.pcie_gen", "gpu.pcie_width")  # the highest counts: an idle card slows its link down
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 # Reasons that make single steps differ. A power cap is how a busy GPU lives.
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
@@ -36,8 +37,9 @@ _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
 
 @dataclass(frozen=True)
 class Facts:
-    """What a recording says about one process's loop. `live`: means over the steady steps' time.
+    """What a recording says about one process's loop.
 
+    `live`: means over the steady steps' time, of PEAKS the highest.
     `summary` and `estimate` are None when no step is steady. `lacks` says why nothing
     can be claimed, "" when something can.
     """
@@ -229,7 +231,7 @@ def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) 
 def _live(run: Run, device: Device | None, extent: tuple[int, int] | None) -> dict[str, float]:
     if extent is None:
         return {}
-    means = {m: _mean(run, m, device if m.startswith("gpu.") else None, extent) for m in LIVE}
+    means = {m: _mean(run, m, device if m.startswith("gpu.") else None, extent) for m in (*LIVE, *PEAKS)}
     return {metric: mean for metric, mean in means.items() if mean is not None}
 
 
@@ -252,7 +254,7 @@ def _mean(run: Run, metric: str, device: Device | None, extent: tuple[int, int] 
     for track in tracks:
         _, values = run.values(track.id, *(extent or ()))
         if len(values):
-            return float(values.mean())
+            return float(values.max() if metric in PEAKS else values.mean())
     return None
 
 
