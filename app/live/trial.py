@@ -13,6 +13,7 @@ from app.live.verdict import VerdictData, remedy_text
 from app.live.verdict_strip import VerdictStrip
 from app.live.verify import CANCELLED, Verify, outcome_parts
 from app.widgets.sentence import Part
+from profiler.units import clock
 
 
 class Trial(QObject):
@@ -111,7 +112,8 @@ class Trial(QObject):
         else:
             head = [Part(cause, "t1", 600)]
         if self.verify.running:
-            self._strip.show_try(head, [Part(f"Verifying: {self._note}", "acc")])
+            text = f"Verifying, {clock(self.verify.elapsed_ns)}: {self._note}"
+            self._strip.show_try(head, [Part(text, "acc")])
         elif self._result is not None:
             self._show_result(head, self._result)
         elif self._note:

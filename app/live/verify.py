@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Signal
+from PySide6.QtCore import QElapsedTimer, QObject, QProcess, QTimer, Signal
 
 from app.widgets.sentence import Part
 from profiler.experiments.statistics import FAILS, IMPROVEMENT, REGRESSION, UNFINISHED
@@ -24,7 +24,7 @@ END_MS = 3000
 class Verify(QObject):
     """One test at a time."""
 
-    progress = Signal(str)  # the newest line of its notes
+    progress = Signal(str)  # the newest line of its notes, and each second while there is no newer one
     finished = Signal(object)  # the JSON object
     failed = Signal(str)
 
@@ -33,10 +33,18 @@ class Verify(QObject):
         self._process: QProcess | None = None
         self._notes = ""
         self._cancelled = False
+        self._since = QElapsedTimer()
+        self._ticks = QTimer(self, interval=1000)
+        self._ticks.timeout.connect(self._tell)
 
     @property
     def running(self) -> bool:
         return self._process is not None
+
+    @property
+    def elapsed_ns(self) -> int:
+        """Since the start of the test that runs."""
+        return self._since.nsecsElapsed() if self.running else 0
 
     def start(self, run: Path) -> None:
         if self._process is not None:
@@ -48,6 +56,8 @@ class Verify(QObject):
         process.finished.connect(self._end)
         process.errorOccurred.connect(self._broken)
         self._process = process
+        self._since.start()
+        self._ticks.start()
         process.start(argv[0], argv[1:])
 
     def cancel(self) -> None:
@@ -70,6 +80,9 @@ class Verify(QObject):
             return
         self._notes += bytes(self._process.readAllStandardError().data()).decode(errors="replace")
         self._notes = self._notes[-8000:]
+        self._tell()
+
+    def _tell(self) -> None:
         lines = [line for line in self._notes.replace("\r", "\n").split("\n") if line.strip()]
         if lines:
             self.progress.emit(lines[-1].strip())
@@ -86,6 +99,7 @@ class Verify(QObject):
         self._read_notes()
         out = bytes(process.readAllStandardOutput().data())
         self._process = None
+        self._ticks.stop()
         process.deleteLater()
         try:
             result = json.loads(out)
