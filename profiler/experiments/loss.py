@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_NUMBER = r"['\"]?\s*[=:]?\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf))"
+# Nothing in these goes back over what it took: a line may be a million letters of anything.
+_NUMBER = r"['\"]?\s*+(?:[=:]\s*+)?([-+]?(?:\d++\.?\d*+(?:e[-+]?\d++)?|nan|inf))"
 # What a model puts out is told by its loss; of inference by how sure it is of its answers.
 _TOLD = {what: re.compile(what + _NUMBER, re.IGNORECASE) for what in ("loss", "confidence")}
 # What differs between two runs at the same step: clock times, durations and rates, as progress bars show.
-_PASSING = re.compile(r"\d{4}-\d\d-\d\d|\d+:\d\d(?::\d\d)?(?:[.,]\d+)?"
-                      r"|\d+\.?\d*\s*(?:ms|s|sec|s/it|[a-z]+/s(?:ec)?)\b", re.IGNORECASE)
+_PASSING = re.compile(r"(?<!\d)(?:\d{4}-\d\d-\d\d|\d++:\d\d(?::\d\d)?(?:[.,]\d++)?"
+                      r"|\d++(?:\.\d*+)?\s*+(?:ms|s|sec|s/it|[a-z]+/s(?:ec)?)\b)", re.IGNORECASE)
 SAME = 0.01  # relative
 
 

@@ -111,7 +111,7 @@ class Life:
 
     def _ended(self, code: int) -> None:
         self.code = code
-        if self._stop is None and self._options.workload is not None:
+        if self._stop is None and self.bound:
             self._stop = StagedStop(self._members, LEFTOVER_STAGES)
         self.reason = self.reason or "ended"
         how = f"was ended by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
@@ -120,14 +120,14 @@ class Life:
                          process=self.tree.process, data={"code": status_of(code), "reason": self.reason})
 
     def _members(self) -> list[psutil.Process]:
-        """The processes of the target: its tree, and of a workload of ours also what left the tree."""
+        """The processes of the target: its tree, and where it is bound to us also what left the tree."""
         assert self.target is not None
         members = self.tree.processes()
         with suppress(psutil.Error):
             if self.code is None:  # afterwards the number may be another's
                 root = psutil.Process(self.target.pid)
                 members = [*members, root, *root.children(recursive=True)]
-        if self._options.workload is not None:
+        if self.bound:
             relay = self.target.relay_pid if isinstance(self.target, PtyTarget) else None
             found = carriers("STEPSCOPE_SPOOL", str(self._spool))
             members = [*members, *(process for process in found if process.pid != relay)]

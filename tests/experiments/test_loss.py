@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from profiler.experiments.loss import compare, printed
@@ -35,6 +37,15 @@ def test_confidence_where_nothing_is_trained() -> None:
     assert printed(b"step 1/2 confidence 0.5\nstep 2/2 loss 0.25\n") == ("loss", {"step 2/2": 0.25})
     assert printed(b"step 3/9 latency_ms 3.2\n") == ("loss", {})
     assert compare([{"step 1": 0.5}], [{"step 1": 0.5}], "confidence").what == "confidence"
+
+
+@pytest.mark.parametrize("line", [
+    b"1" * 50_000 + b" loss 1", b"loss" + b" " * 50_000 + b"x", b"loss " + b"1" * 50_000,
+    b"1 " * 25_000 + b"loss 1", b"1:" * 25_000 + b"loss 1", b"loss'" * 10_000])
+def test_long_lines_take_no_time(line: bytes) -> None:
+    begin = time.process_time()
+    printed(line)
+    assert time.process_time() - begin < 1  # minutes to hours where an expression goes back over digits
 
 
 def test_bytes_that_are_no_text_do_no_harm() -> None:

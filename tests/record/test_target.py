@@ -225,6 +225,22 @@ def test_lifeline_closes_with_the_recorder(tmp_path: Path) -> None:
         assert wait_for(tmp_path / "sentinel") == "recorder gone"
 
 
+def test_what_a_bound_command_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    """An experiment starts it many times: nothing may heap up. Without the lifeline it is the user's."""
+    path = script(tmp_path, """
+        import pathlib, subprocess, sys
+        left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        pathlib.Path("pid").write_text(str(left.pid))
+        """)
+    record(tmp_path, "--lifeline", "--", PYTHON, str(path))
+    assert not running(int((tmp_path / "pid").read_text()))
+    record(tmp_path, "--force", "--", PYTHON, str(path))
+    pid = int((tmp_path / "pid").read_text())
+    assert running(pid)
+    os.kill(pid, signal.SIGKILL)
+
+
 def test_duration_and_json(tmp_path: Path) -> None:
     import json
 
