@@ -64,8 +64,9 @@ def test_exit_as_a_shell_tells_it() -> None:
 
 def test_environment_of_the_run_holds_no_secret() -> None:
     env = {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "2", "RANK": "1", "PYTHON_API_KEY": "s",
-           "TORCH_TOKEN": "s", "HOME": "/", "RANKING": "x", "SLURM_PASSWORD": "s"}
-    assert metadata.environment(env) == {"CUDA_VISIBLE_DEVICES": "0", "OMP_NUM_THREADS": "2", "RANK": "1"}
+           "TORCH_TOKEN": "s", "MALLOC_ARENA_MAX": "1", "HOME": "/", "RANKING": "x", "SLURM_PASSWORD": "s"}
+    assert metadata.environment(env) == {
+        "CUDA_VISIBLE_DEVICES": "0", "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "2", "RANK": "1"}
 
 
 def test_git_of_a_checkout(tmp_path: Path) -> None:
