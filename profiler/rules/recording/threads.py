@@ -96,7 +96,9 @@ def _remedy(facts: Facts) -> tuple[Remedy | None, str]:
     if facts.settings is not None:
         return Remedy("threads", facts.settings.get("threads", threads), fitting), ""
     told = facts.environment.get("OMP_NUM_THREADS")
-    if told is not None and told != str(threads):
-        return None, f"The program sets {threads} threads itself: torch.set_num_threads({fitting}) is enough."
+    # Left alone torch takes a thread for each core at most: more are of the program's own making.
+    if told != str(threads) if told is not None else threads > facts.machine_cores:
+        return (Remedy("threads", threads, fitting),
+                f"The program sets {threads} threads itself: torch.set_num_threads({fitting}) is enough.")
     return (Remedy("OMP_NUM_THREADS", told, str(fitting)),
             f"Where the program sets them itself: torch.set_num_threads({fitting}), in loader workers too.")

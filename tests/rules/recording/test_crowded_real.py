@@ -40,7 +40,7 @@ def test_workers_and_threads_above_the_cores(
     assert ("threads" in warns(found)) == crowded
     if crowded:
         finding = next(f for f in found["findings"] if f["rule"] == "threads")
-        assert finding["remedy"]["setting"] == "OMP_NUM_THREADS" and finding["evidence"][0]["value"] > 1
+        assert finding["remedy"]["setting"] == "threads" and finding["evidence"][0]["value"] > 1
 
 
 FAULTS = [
