@@ -16,6 +16,7 @@ from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.notes import headline, notes
 from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
 from profiler.rules.recording.host_bound import doubt
+from profiler.rules.recording.noisy_machine import crowded_out, disturbed
 from profiler.rules.recording.stalls import stalling
 from profiler.rules.trace import stored
 from profiler.units import format_ms
@@ -173,7 +174,7 @@ def decide(facts: Facts) -> Decision:
     if not shares.measured and "gpu.util" not in facts.live:
         return Decision("unknown", reason="the loop runs on a GPU of which neither device times nor "
                                           "utilization are known: what the host waits for cannot be told")
-    unclear = doubt(facts)
+    unclear, aside = doubt(facts), stalling(facts) + crowded_out(facts)
     gains = {name: shares.gain(name) for name in WORDS if name != "host" or not unclear}
     first = max(gains, key=lambda name: gains[name])
     large = [name for name in gains if shares.share(name) > LARGE]
@@ -182,21 +183,21 @@ def decide(facts: Facts) -> Decision:
         also = tuple(WORDS[name] for name in gains if name != first and (name in near or name in large))
         best = shares.step_ns / gains[first]
         reason = (f"{WITHOUT[first]} a step would take {format_ms(best)} at best, "
-                  f"instead of {format_ms(shares.step_ns)}{stalling(facts)}")
+                  f"instead of {format_ms(shares.step_ns)}{aside}")
         return Decision(WORDS[first], also, _confidence(facts, gains[first] >= SURE), reason, gains[first])
     share = shares.share("compute")
     rest = f"nothing {'that waits' if unclear else 'else'} would give more than 5 %"
     if share >= FULL:
-        reason = f"compute takes {100 * share:.0f} % of a step, and {rest}{stalling(facts)}"
+        reason = f"compute takes {100 * share:.0f} % of a step, and {rest}{aside}"
         return Decision("compute_bound", (), _confidence(facts, True), reason, gains[first])
     if shares.share("host") > LARGE and unclear:
         return Decision("unknown", reason=unclear)
     return Decision("unknown", reason=f"compute takes {100 * share:.0f} % of a step, below 85 %, and {rest}"
-                                      f"{stalling(facts)}")
+                                      f"{aside}")
 
 
 def _confidence(facts: Facts, clear: bool) -> str:
-    """Never high without a trace."""
+    """Never high without a trace, and low where other programs had the cores."""
     sure = (clear and facts.estimate is not None and facts.estimate.measured and facts.steady.settled
-            and facts.summary is not None and facts.summary.steady >= 10)
+            and facts.summary is not None and facts.summary.steady >= 10 and not disturbed(facts))
     return "medium" if sure else "low"

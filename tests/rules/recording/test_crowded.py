@@ -81,14 +81,17 @@ def test_a_crowded_loop_is_not_called_input_bound(path):
     with Run.open(make_run(path, **counted(OVER, thread_cpu=0.35, stages=stages))) as run:
         found = diagnose(run)
     assert found.verdict == "compute_bound" and found.findings[0].rule == "threads"
+    assert "the program's own threads keep the loop off the cores for 62 % of it" in found.decision.reason
     assert not {"input_bound", "host_bound"} & {f.rule for f in found.findings}
 
 
 @pytest.mark.parametrize(("plan", "setting", "before", "after"), [
     ({"meta": {"workload": {"name": "speech", "settings": {"threads": 8}}}}, "threads", 8, 2),
-    ({}, "OMP_NUM_THREADS", None, "2"),
+    ({}, "threads", 8, 2),
+    ({"meta": {"machine": {"cores": 8, "cores_usable": 2}}}, "OMP_NUM_THREADS", None, "2"),
+    ({"meta": {"environment": {"OMP_NUM_THREADS": "1"}}}, "threads", 8, 2),
     ({"meta": {"environment": {"OMP_NUM_THREADS": "8"}}}, "OMP_NUM_THREADS", "8", "2"),
-    ({"workers": 2, "host": {**OVER, "target.workers_cpu": 1.2}}, "OMP_NUM_THREADS", None, "1"),
+    ({"workers": 2, "host": {**OVER, "target.workers_cpu": 1.2}}, "threads", 8, 1),
 ])
 def test_fewer_threads_of_an_operator_where_they_are_too_many(path, plan, setting, before, after):
     plan = {**counted(OVER, thread_cpu=0.35, torch_threads=8), **plan}
@@ -101,7 +104,7 @@ def test_fewer_threads_of_an_operator_where_they_are_too_many(path, plan, settin
 def test_a_program_that_sets_its_threads_itself_hears_of_that(path):
     plan = counted(OVER, thread_cpu=0.35, torch_threads=8, meta={"environment": {"OMP_NUM_THREADS": "1"}})
     found = finding("threads", path, **plan)
-    assert found.remedy is None and "torch.set_num_threads(2)" in found.advice
+    assert found.remedy.setting == "threads" and "torch.set_num_threads(2)" in found.advice
 
 
 @pytest.mark.parametrize(("waiting", "severity"), [(0.5, "warning"), (0.1, "info")])
@@ -109,6 +112,15 @@ def test_other_programs_on_the_cores(path, waiting, severity):
     found = finding("noisy_machine", path, **counted({**TAKEN, "loop.waiting": waiting}, thread_cpu=0.5))
     assert found.severity == severity and found.cost_ms == pytest.approx(waiting * STEP)
     assert outcome("threads", path.with_name("b.stepscope"), **counted(TAKEN, thread_cpu=0.5)).ruled_out
+
+
+@pytest.mark.parametrize(("waiting", "confidence"), [(0.5, "low"), (0.1, "medium")])
+def test_a_verdict_on_a_machine_that_others_use_is_not_sure(path, waiting, confidence):
+    plan = counted({**TAKEN, "loop.waiting": waiting}, thread_cpu=0.5)
+    with Run.open(make_run(path, **plan)) as run:
+        found = diagnose(run).decision
+    assert found.confidence == confidence
+    assert ("other programs keep the loop off the cores for 50 % of it" in found.reason) == (waiting == 0.5)
 
 
 def test_a_container_with_less_than_it_has_threads_for(path):
