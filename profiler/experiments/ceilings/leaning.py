@@ -36,7 +36,7 @@ class Leaning:
     """`on`: a stage, None where nothing can be said; `also`: one that is as low within noise.
 
     `how`: "reaches" its ceiling; "adds": the times add up, and this is the larger part;
-    "between": they overlap in part; "above": slower than either ceiling explains; "unknown".
+    "between": they sum to more than the run; "above": slower than either ceiling explains; "unknown".
     """
 
     on: str | None
@@ -72,7 +72,8 @@ def lean(levels: Mapping[str, Level], workers: int | None, batch: float | None =
     share = format_share(ceiling.median / sum_ms)
     if real.median < sum_ms * (1 - noise):
         how = "between"
-        text = f"Without workers {both} overlap in part: the run takes {told.of(real.median)}."
+        text = (f"Without workers {both} are more than the {told.of(real.median)} that the run takes: they "
+                "overlap in part, as work of a device may, or the noise is large.")
     else:
         how, text = "adds", (f"Without workers the times add: {both} are {told.of(sum_ms)} of the "
                              f"{told.of(real.median)} that the run takes.")

@@ -43,6 +43,7 @@ def test_without_workers_times_add() -> None:
     assert "are 52.0\u00a0ms of the 52.0\u00a0ms" in found.text and "69\u00a0%, is the loader" in found.text
     found = read(0, real=40, loader=36, cached=16)
     assert found.how == "between" and "overlap in part" in found.text
+    assert "are more than the 40.0\u00a0ms that the run takes" in found.text
     # a loader that costs next to nothing adds nothing to tell
     found = read(0, real=50, loader=1, cached=50)
     assert (found.on, found.how) == ("cached", "reaches")
