@@ -93,11 +93,12 @@ TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 4e12  # degrees Ce
 
 TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations
 
+# v1 counts what the driver reserves as used: the two are not the same number.
+_MEMORY = (Way(memory_v2, {"version": "v2"}), Way(memory_v1, {"version": "v1"}))
+MEMORY = Field("memory", ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"), _MEMORY, MEMORY_BOUND)
 FAST = (
     Field("utilization", ("gpu.util", "gpu.mem_util"), (Way(_utilization),), highest=1.0),
-    Field("memory", ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"),
-          # v1 counts what the driver reserves as used: the two are not the same number.
-          (Way(memory_v2, {"version": "v2"}), Way(memory_v1, {"version": "v1"})), highest=MEMORY_BOUND),
+    MEMORY,
     Field("power", ("gpu.power",), (Way(_per_thousand("nvmlDeviceGetPowerUsage")),)),
     Field("energy", ("gpu.energy",),
           (Way(_per_thousand("nvmlDeviceGetTotalEnergyConsumption"), {"method": "counter"}),),

@@ -72,17 +72,19 @@ def _some(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> Va
     return ()
 
 
-def _binding(counters: Mapping[str, Counter], checked: bool) -> Bind:
-    """With `checked` a device that answers none of the counters is no way to read them."""
+def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool = False) -> Bind:
+    """With `checked` a device that answers none of the counters is no way to read them. `mig`: of a slice."""
     asked = tuple(counters.values())
 
     def bind(nvml: Any, handle: Any) -> Callable[[], Values]:
-        if not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+        card = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle) if mig else handle
+        instance = nvml.nvmlDeviceGetGpuInstanceId(handle) if mig else None
+        if not nvml.nvmlGpmQueryDeviceSupport(card).isSupportedDevice:
             raise Missing(LACKS)
         kept: list[Any] = []  # the sample before, whose memory is the driver's
 
         def read(told: Callable[..., Values] = between) -> Values:
-            sample = _sample(nvml, handle)
+            sample = _sample(nvml, card, instance)
             before = kept.pop() if kept else None
             kept.append(sample)
             if before is None:
@@ -104,17 +106,24 @@ def _binding(counters: Mapping[str, Counter], checked: bool) -> Bind:
     return bind
 
 
-def _sample(nvml: Any, handle: Any) -> Any:
+def _sample(nvml: Any, card: Any, instance: int | None) -> Any:
+    """Of a card, or of one instance on it."""
     sample = nvml.nvmlGpmSampleAlloc()
     try:
-        nvml.nvmlGpmSampleGet(handle, sample)
+        if instance is None:
+            nvml.nvmlGpmSampleGet(card, sample)
+        else:
+            nvml.nvmlGpmMigSampleGet(card, instance, sample)
     except Exception:
         nvml.nvmlGpmSampleFree(sample)
         raise
     return sample
 
 
-GPM = Field("GPM", tuple(METRICS), (Way(_binding(METRICS, checked=False), {"method": "GPM"}),))
+GPM = Field("GPM", tuple(METRICS), (Way(_binding(METRICS), {"method": "GPM"}),))
+# Links are the card's.
+OF_SLICE = {name: counter for name, counter in METRICS.items() if counter.scale == PERCENT}
+GPM_OF_SLICE = Field("GPM", tuple(OF_SLICE), (Way(_binding(OF_SLICE, mig=True), {"method": "GPM"}),))
 # Without GPM the driver measures each direction for about 20 ms before it answers.
 RATES = tuple(
     Field(title, (metric,), (Way(_binding({metric: PCIE[metric]}, checked=True), {"method": "GPM"}), way),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from profiler.model import Sink
@@ -29,14 +29,14 @@ class Gpu:
     `lost` says why the device does not answer; None while it does.
     """
 
-    def __init__(self, library: Library, index: int) -> None:
+    def __init__(self, library: Library, index: int, handle: Any = None) -> None:
         nvml = library.nvml
         self.library = library
         self.index = index
         self.id = 0  # in the run
         self.epoch = library.epoch
         self.binding = 0
-        self.handle: Any = nvml.nvmlDeviceGetHandleByIndex(index)
+        self.handle: Any = nvml.nvmlDeviceGetHandleByIndex(index) if handle is None else handle
         self.uuid = self._uuid(index, self.handle)
         self.name = text_of(nvml.nvmlDeviceGetName, self.handle) or f"GPU {index}"
         self.lost: str | None = None
@@ -80,14 +80,18 @@ class Gpu:
 
     def _renew(self) -> None:
         """Take a new handle. The index may be another device's by now, the UUID tells."""
-        nvml, epoch = self.library.nvml, self.library.epoch
-        for index in (self.index, *range(nvml.nvmlDeviceGetCount())):
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            if self._uuid(index, handle) == self.uuid:
+        epoch = self.library.epoch
+        for handle in self._handles():
+            if self._uuid(self.index, handle) == self.uuid:
                 self.handle, self.epoch = handle, epoch
                 self.binding += 1
                 return
         raise Missing("the driver does not show it any more")
+
+    def _handles(self) -> Iterator[Any]:
+        nvml = self.library.nvml
+        for index in (self.index, *range(nvml.nvmlDeviceGetCount())):
+            yield nvml.nvmlDeviceGetHandleByIndex(index)
 
     def _uuid(self, index: int, handle: Any) -> str:
         return text_of(self.library.nvml.nvmlDeviceGetUUID, handle) or f"GPU-index-{index}"

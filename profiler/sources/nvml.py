@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from profiler.errors import DeviceError
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import FAST
+from profiler.sources._fields import FAST, MEMORY
 from profiler.sources._gpu import Gpu, text_of
 from profiler.sources._library import NO_DEVICES, Library, reason
+from profiler.sources._mig import Slice, slices_of
 from profiler.sources._readings import readings
 from profiler.sources._relay import Relay
+from profiler.sources.visible import Card, resolve
 
 PATIENCE_S = 0.01  # for one call: eight that hang still leave the tick of the default rate whole
 
@@ -31,6 +35,7 @@ class NvmlSource:
         self.library = Library()
         self.devices: dict[str, int] = {}
         self.gpus: list[Gpu] = []
+        self.slices: list[Slice] = []  # of MIG
         self.opened = threading.Event()  # set when `gpus` holds all there are
         self._relay = Relay((), PATIENCE_S)
 
@@ -50,12 +55,14 @@ class NvmlSource:
         sink.set_meta("gpu", {**good, **versions(self.library.nvml)})
         for text in failures:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
-        for gpu in gpus:
+        slices = [found for gpu in gpus for found in slices_of(gpu)]
+        tell_visible(gpus, slices, os.environ)
+        for gpu in (*gpus, *slices):
             gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
                                      properties=gpu.properties)
             self.devices[gpu.uuid] = gpu.id
-        self.gpus = gpus
-        self._relay = Relay(readings(gpus, FAST), PATIENCE_S)
+        self.gpus, self.slices = gpus, slices
+        self._relay = Relay([*readings(gpus, FAST), *readings(slices, (MEMORY,))], PATIENCE_S)
         self.opened.set()
 
     def read(self, sink: Sink, clock: Clock) -> None:
@@ -80,6 +87,18 @@ def find_gpus(library: Library) -> tuple[list[Gpu], list[str]]:
         except Exception as error:
             failures.append(f"GPU {index} does not answer: {reason(error)}")
     return gpus, failures
+
+
+def tell_visible(gpus: Sequence[Gpu], slices: Sequence[Slice], environment: Mapping[str, str]) -> None:
+    """Put CUDA's number of each device that it shows into its properties; of others that it does not."""
+    shown = resolve([Card(gpu.uuid, gpu.name, {s.uuid: s.older_name for s in slices if s.parent is gpu})
+                     for gpu in gpus], environment)
+    if shown is None:
+        return
+    for gpu in (*gpus, *slices):
+        gpu.properties["cuda_visible"] = gpu.uuid in shown
+        if gpu.uuid in shown:
+            gpu.properties["cuda_index"] = shown.index(gpu.uuid)
 
 
 def versions(nvml: Any) -> dict[str, str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._gpm import GPM, RATES
+from profiler.sources._gpm import GPM, GPM_OF_SLICE, RATES
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._health import health
 from profiler.sources._readings import readings
@@ -44,6 +44,6 @@ class NvmlSlowSource:
             self._nvml.library.leave()
 
     def _jobs(self) -> list[Job]:
-        gpus = self._nvml.gpus
-        return [*readings(gpus, (*RATES, GPM)), *health(gpus),
-                *(GpuProcesses(gpu, self._target) for gpu in gpus)]
+        gpus, slices = self._nvml.gpus, self._nvml.slices
+        return [*readings(gpus, (*RATES, GPM)), *readings(slices, (GPM_OF_SLICE,)), *health(gpus),
+                *(GpuProcesses(gpu, self._target) for gpu in (*gpus, *slices))]

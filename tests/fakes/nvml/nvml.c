@@ -544,3 +544,13 @@ int nvmlDeviceGetGpuInstanceId(void *handle, unsigned *out) {
     if (!code) *out = 7 + (unsigned)SLICE(handle);
     return code;
 }
+int nvmlDeviceGetComputeInstanceId(void *handle, unsigned *out) {
+    int code = enter("nvmlDeviceGetComputeInstanceId", DEVICE(handle));
+    if (!code) *out = 0;
+    return code;
+}
+int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *handle, void **out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", d);
+    if (!code) *out = (void *)(size_t)(d + 1);
+    return code;
+}

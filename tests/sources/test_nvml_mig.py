@@ -1,0 +1,59 @@
+"""MIG (N09): the slice is the unit, and what only the card has is never a slice's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from profiler.sources._mig import PARENT_ONLY
+from tests.sources.planned import MIB
+
+Start = Callable[..., Any]
+PLAN = ("mig:1 1", "slices 2", f"slice_total {10240 * MIB}", f"slice_used {77 * MIB}", "gpm_sm 250",
+        "procs 1", "ret:1 nvmlDeviceGetUtilizationRates 3")
+
+
+def test_slices_are_devices_with_their_own_memory_and_activity(start_nvml: Start) -> None:
+    child = start_nvml(*PLAN)
+    child.open()
+    child.read(times=2)
+    child.read_slow(times=2)
+    dump = child.dump()
+    cards, slices = dump.devices[:2], dump.devices[2:]
+    assert [d.uuid[:6] for d in slices] == ["MIG-10", "MIG-11"] and {d.index for d in slices} == {1}
+    for device in slices:
+        assert device.memory_total == 10240 * MIB and device.properties["mig_parent"] == cards[1].uuid
+        metrics = {t.metric for t in dump.tracks if t.device == device.id}
+        assert {"gpu.mem_used", "gpu.sm_active", "gpu.processes"} <= metrics
+        assert not metrics & set(PARENT_ONLY)
+        assert set(device.properties["parent_only"]) == set(PARENT_ONLY) >= {"gpu.power", "gpu.util"}
+        assert not [e for e in dump.events if e.device == device.id]
+    assert dump.values("gpu.power", gpu=1) == [100] * 2  # once, of the card
+    used = [t.id for t in dump.tracks if t.metric == "gpu.mem_used" and t.device == slices[0].id]
+    assert len(used) == 1
+
+
+def test_slices_and_cards_say_what_cuda_makes_of_them(start_nvml: Start) -> None:
+    child = start_nvml(*PLAN)
+    child.open()
+    shown = [(d.properties["cuda_visible"], d.properties.get("cuda_index")) for d in child.dump().devices]
+    assert shown == [(False, None), (False, None), (True, 0), (False, None)]
+
+
+def test_a_slice_that_is_taken_away_leaves_the_others(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "mig 1", "slices 2")
+    child.open()
+    child.read()
+    child.plan.set("gpus 1", "mig 1", "slices 2", "ret@5 nvmlDeviceGetMemoryInfo_v2 15")
+    child.read(times=3)
+    dump = child.dump()
+    assert {e.kind for e in dump.events} == {"device_lost"}
+    child.plan.set("gpus 1", "mig 1", "slices 2")
+    child.read(step_s=61)
+    assert len(child.dump().kinds("device_back")) == len(dump.events)
+
+
+def test_a_card_without_mig_has_no_slices(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "ret nvmlDeviceGetMigMode 3")
+    child.open()
+    assert len(child.dump().devices) == 1 and child.dump().events == []
