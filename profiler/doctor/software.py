@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.doctor.base import Check, read
+from profiler.sources.visible import Card, resolve
 
 WORKLOADS = 'Run pip install "stepscope[workloads]"'
 GUI = 'Run pip install "stepscope[gui]"'
@@ -119,17 +120,11 @@ def usable_gpus(devices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | 
 
 
 def visible(devices: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
-    """What CUDA_VISIBLE_DEVICES leaves: indices or beginnings of uuids, up to the first that is none."""
-    if named is None:
-        return list(devices)
-    found: list[Mapping[str, Any]] = []
-    for word in map(str.strip, named.split(",")):
-        fits = [d for d in devices if word and (
-            str(d.get("index")) == word or (str(d.get("uuid")).startswith(word) and not word.isdecimal()))]
-        if len(fits) != 1:
-            break
-        found += fits
-    return found
+    """What CUDA_VISIBLE_DEVICES leaves, taken as counting in the driver's order."""
+    by_uuid = {str(device.get("uuid")): device for device in devices}
+    environment = {} if named is None else {"CUDA_VISIBLE_DEVICES": named}
+    shown = resolve([Card(uuid, "") for uuid in by_uuid], environment)
+    return [by_uuid[uuid] for uuid in shown or ()]
 
 
 def _number(text: object) -> float | None:
