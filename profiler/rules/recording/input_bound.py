@@ -116,7 +116,8 @@ def _advice(facts: Facts, model: LoaderModel | None, why: InputCause) -> str:
         return (f"{who} share them: {model.cores} would do as much, with less memory. "
                 f"A cheaper batch is what is left. {why.advice}.")
     if not model.candidates():
-        return f"{who} are as many as help: make a batch cheaper. {why.advice}."
+        are = "is" if facts.workers == 1 else "are"
+        return f"{who} {are} as many as help: make a batch cheaper. {why.advice}."
     if (best := model.best()) is not None and model.speedup(best)[1] < GAIN:
         return f"More workers would give less than {100 * (GAIN - 1):.0f} %. {why.advice}."
     return f"More workers would not help, the cores are busy: make a batch cheaper. {why.advice}."

@@ -10,7 +10,8 @@ LIGHT_MS = {"data": 48.0, "forward": 1.0, "backward": 2.0, "optimizer": 0.4, "ot
 
 
 def finding(path, data=48.0, **planned):
-    with Run.open(make_run(path, steps=100, stages={**LIGHT_MS, "data": data}, cores=2, **planned)) as run:
+    with Run.open(make_run(path, steps=100, stages={**LIGHT_MS, "data": data},
+                           **{"cores": 2, **planned})) as run:
         found = diagnose(run)
     (finding,) = [f for f in found.findings if f.rule == "input_bound"]
     assert found.verdict == "input_bound"
@@ -51,6 +52,27 @@ def test_what_is_advised_where_there_are_workers(path, workers, cpu, waiting, ti
     host = {"target.cpu": cpu + 0.1, "target.workers_cpu": cpu, "target.waiting": waiting}
     found = finding(path, workers=workers, host=host)
     assert found.title == title and found.advice.startswith(advice) and bool(found.advice) == bool(advice)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 8, 64])
+@pytest.mark.parametrize("work", [0.05, 0.5, 0.99])
+@pytest.mark.parametrize("workers", [0, 1, 2, 8])
+def test_the_suggestion_never_exceeds_what_cores_and_kind_of_work_allow(path, cores, work, workers):
+    """`work`: the share of its time in which whoever makes a batch computes; the rest it waits."""
+    cpu = min(workers * work, cores - 0.07) if workers else 0.0
+    host = {"target.cpu": cpu + 0.07 if workers else (48 * work + 3.6) / 51.6, "target.workers_cpu": cpu,
+            "target.waiting": workers * work - cpu}
+    found = finding(path, data_cpu=48 * work, cores=cores, workers=workers, host=host)
+    if found.remedy is None:
+        assert found.advice
+        return
+    assert workers < found.remedy.after <= (cores if work > 0.7 else min(4 * cores, cores / work))
+    assert found.prediction.high <= 1.25 * max(found.remedy.after / max(1, workers), 1)
+
+
+def test_one_worker_is_spoken_of_as_one(path):
+    host = {"target.cpu": 1.0, "target.workers_cpu": 0.93}
+    assert finding(path, workers=1, cores=1, host=host).advice.startswith("1 worker on 1 core is as many")
 
 
 BATCHES = {"asked": 20, "ready": 20, "ready_ns": 5_500_000, "tensor_bytes": 4 << 20, "array_bytes": 0}
