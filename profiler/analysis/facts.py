@@ -152,7 +152,7 @@ def _loader_alone(run: Run) -> dict[int, float]:
     """Of the newest measurement that is kept in the run; empty without one."""
     told = mapping(mapping((run.results("ceilings") or [{}])[-1]).get("loader_ms"))
     return {int(workers): ms * 1e6 for workers, ms in told.items()
-            if workers.isdecimal() and isinstance(ms, int | float) and 0 < ms < math.inf}
+            if workers.isdecimal() and len(workers) < 9 and isinstance(ms, int | float) and 0 < ms < math.inf}
 
 
 def _estimate(summary: StepSummary | None, on_device: bool, live: Mapping[str, float], counted: Steps,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from profiler.cli._experiment import recordings
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._streams import tell
 from profiler.cli._sweep import change_line
+from profiler.experiments import lines
 from profiler.experiments.statistics import ENOUGH
 from profiler.experiments.sweep import journal
 from profiler.experiments.sweep.auto import Change, Search
@@ -58,8 +58,8 @@ class Work:
             "working directory": str(program.cwd), "number of steps": self.steps,
             "machine": platform.node()}, self.resume)
         of_epochs = "persistent_workers" in self.subject.keys
-        with terminated_as_interrupt(), recordings("sweep", self.folder if self.keep else None) as place, \
-                Progress(title, 1.0) as bar:
+        with lines.alone(self.folder), terminated_as_interrupt(), \
+                recordings("sweep", self.folder if self.keep else None) as place, Progress(title, 1.0) as bar:
             yield Bench(Recorder(self.subject, self.steps, of_epochs), kept, place, self.repeats, self.seed,
                         self.most_memory, self.limit_s, self.keep, _listener(bar)), bar
 
@@ -68,7 +68,7 @@ class Work:
         told = {**plain(told), "folder": str(self.folder)}
         path = self.folder / RESULT
         try:
-            path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            lines.replace(path, told)
         except OSError as error:
             tell(f"stepscope: {path} cannot be written: {error.strerror}")
         if told["interrupted"]:
@@ -133,7 +133,8 @@ def _first(subject: Subject, axes: Axes) -> Point:
 def _seen(work: Work, bench: Bench, point: Point, name: str, bar: Progress) -> Seen:
     """The diagnosis of a recording at a point; one that is in the journal is not made again."""
     if isinstance(known := bench.journal.notes.get(name), dict):
-        return Seen.from_json(known)
+        with suppress(TypeError, KeyError, ValueError):  # what is damaged is seen again
+            return Seen.from_json(known)
     output = bench.folder / f"{name.replace(' ', '-')}.stepscope"
     output.unlink(missing_ok=True)  # of a search that was interrupted in it
     begin = time.monotonic()

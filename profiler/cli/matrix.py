@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,9 @@ from profiler.catalog import FaultInfo, fault, faults, workloads
 from profiler.cli._common import Progress, duration, fitted, plain, print_json, shown
 from profiler.cli._folders import experiment_folder
 from profiler.cli._signals import terminated_as_interrupt
-from profiler.errors import UsageError, one_line
+from profiler.cli._streams import tell
+from profiler.errors import UsageError
+from profiler.experiments import lines
 from profiler.experiments.matrix import store
 from profiler.experiments.matrix.cases import cases, labelled
 from profiler.experiments.matrix.kept import read_kept
@@ -65,8 +65,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not 0 <= args.repeats <= MOST or not (args.repeats or args.traces):
         raise UsageError(f"--repeats {args.repeats} is out of range", f"It is 1 to {MOST}; 0 with --traces")
-    if args.save and not args.save.absolute().parent.is_dir():
-        raise UsageError(f"{args.save}: there is no such folder", "Name a file in one that is there")
+    if args.save and (args.save.is_dir() or not args.save.absolute().parent.is_dir()):
+        why = "it is a folder" if args.save.is_dir() else "there is no such folder"
+        raise UsageError(f"{args.save}: {why}", "Name a file in one that is there")
     chosen: list[FaultInfo] = [fault(name) for name in dict.fromkeys(args.only)] or faults()
     folder = experiment_folder("matrix", store.LINES, args.output, args.resume)
     found, left_out = cases(chosen, folder, [] if args.only else workloads()) if args.repeats else ([], {})
@@ -77,11 +78,12 @@ def run(args: argparse.Namespace) -> int:
     if not found and not traces:
         raise UsageError(f"nothing to run: {next(iter(left_out))} {next(iter(left_out.values()))}")
     store.begin(folder, args.resume)
-    result = _run(jobs(found, args.repeats, traces), folder, args, left_out)
+    with lines.alone(folder):
+        result = _run(jobs(found, args.repeats, traces), folder, args, left_out)
     told = plain(result.to_json())
-    _print(told, args.json)
-    if args.save:
+    if args.save:  # before it is printed to somebody who may have left
         _save(told, args.save)
+    _print(told, args.json)
     return 130 if result.interrupted else 0
 
 
@@ -89,10 +91,10 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
     known = store.finished(folder)
     missing = [job for job in work if job.key not in known]
     done = f", {len(work) - len(missing)} are done already" if len(missing) < len(work) else ""
-    _tell(f"{len(missing)} runs, about {duration(expected_s(missing, list(known.values())))}{done}; "
+    tell(f"{len(missing)} runs, about {duration(expected_s(missing, list(known.values())))}{done}; "
           f"kept in {folder}")
     if (load := _load()) > BUSY:
-        _tell(f"The machine is not quiet: {format_number(load, 1)} programs a core wanted to run in the last "
+        tell(f"The machine is not quiet: {format_number(load, 1)} programs a core wanted to run in the last "
               "minute, and what others do is in the figures")
     with terminated_as_interrupt(), Progress("Matrix", 1.0) as bar:
 
@@ -102,12 +104,12 @@ def _run(work: list[Job], folder: Path, args: argparse.Namespace, left_out: Mapp
 
         def finished(line: Mapping[str, Any]) -> None:
             bar.clear()
-            _tell(one_line(line_text(line)))
+            tell(line_text(line))
 
         result = play_all(work, folder, args.repeats, left_out=left_out, keep=args.keep,
                           listener=Listener(tick, finished))
     if result.interrupted:
-        _tell("Interrupted. The same command goes on with --resume"
+        tell("Interrupted. The same command goes on with --resume"
               + ("" if args.output is None else f" -o {args.output}"))
     return result
 
@@ -120,10 +122,10 @@ def _load() -> float:
 def _save(told: Mapping[str, Any], path: Path) -> None:
     """A result of all runs only: what was interrupted says less than what it would replace."""
     if told["interrupted"]:
-        _tell(f"{path} is not written: not all runs were made")
+        tell(f"{path} is not written: not all runs were made")
         return
     try:
-        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        lines.replace(path, told)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -133,7 +135,3 @@ def _print(told: Mapping[str, Any], as_json: bool) -> None:
         print_json(told)
     else:
         print(markdown(shown(told)))
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from profiler.errors import RunError
+from profiler.errors import RunError, UsageError
 
 
 def append(path: Path, told: Mapping[str, Any]) -> None:
@@ -49,3 +51,30 @@ def read(path: Path) -> tuple[list[dict[str, Any]], int]:
         else:
             damaged += 1
     return found, damaged
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Inside, no other process has the folder. UsageError when one has: runs of two would be mixed."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another process is at work in {folder}",
+                             "Wait for its end, or name another folder with -o") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(file)
+
+
+def replace(path: Path, told: Mapping[str, Any]) -> None:
+    """Write one object over a file: what was there stays until all is written. OSError when it cannot be."""
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        new.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)

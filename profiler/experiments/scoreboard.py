@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from profiler.errors import RunError
+from profiler.model import mapping
 from profiler.run.reader import Run
 
 SCORED = ("hit", "miss", "vague", "not scored")
@@ -81,12 +82,25 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 def _entry(path: Path, told: Mapping[str, Any]) -> Entry:
     """KeyError, TypeError or ValueError where `told` is no result of a test."""
-    predicted, ratio, score = told["prediction"], told["ratio"], str(told["score"])
+    predicted = _figures(told["prediction"], "speedup", "low", "high")
+    ratio, score = _figures(told["ratio"], "median", "low", "high"), str(told["score"])
     if score not in SCORED:
         raise ValueError(score)
     error = None
     if score != "not scored":
+        if predicted is None or ratio is None:
+            raise TypeError("a score of nothing")
         error = abs(math.log(predicted["speedup"] / ratio["median"]))
     remedy = {key: told["remedy"][key] for key in ("setting", "from", "to")}
-    return Entry(path.name, str((told["finding"] or {}).get("rule", "")), remedy, predicted, ratio,
+    return Entry(path.name, str(mapping(told["finding"]).get("rule", "")), remedy, predicted, ratio,
                  str(told["outcome"]), score, error)
+
+
+def _figures(told: Any, *names: str) -> Mapping[str, Any] | None:
+    """An object that has numbers under these names, or none at all."""
+    if told is None:
+        return None
+    for name in names:
+        if isinstance(told[name], bool) or not isinstance(told[name], int | float):
+            raise TypeError(name)
+    return mapping(told)

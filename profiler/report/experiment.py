@@ -36,7 +36,7 @@ def experiment(told: Told) -> dict[str, Any]:
         "ratio_of": "ratio a sample" if told.get("unit") == "sample" else "ratio",
         "pairs": [_pair(k, pair, "latency_ms" if request else "step_ms") for k, pair in enumerate(pairs, 1)],
         "change": _change(told), "loss": parity(told.get("loss")) if told.get("ratio") else "",
-        "notes": told.get("notes") or [],
+        "notes": list(told.get("notes") or []),
     }
 
 

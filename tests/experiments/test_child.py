@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.errors import RunError, TargetError
+from profiler.errors import RunError, TargetError, UsageError
 from profiler.experiments import lines
 from profiler.experiments.program import Program
 
@@ -46,3 +46,25 @@ def test_a_line_is_kept_whole_or_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.undo()
     lines.append(tmp_path / "a.jsonl", {"c": 3})
     assert lines.read(tmp_path / "a.jsonl") == ([{"c": 3}], 1)
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
+    with lines.alone(tmp_path), pytest.raises(UsageError, match="another process is at work"), \
+            lines.alone(tmp_path):
+        pass
+    with lines.alone(tmp_path):
+        pass
+
+
+def test_what_was_there_stays_until_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "result.json"
+    lines.replace(path, {"a": 1})
+
+    def full(self: Path, text: str, encoding: str) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        lines.replace(path, {"a": 2})
+    assert path.read_text() == '{\n "a": 1\n}\n' and list(tmp_path.iterdir()) == [path]

@@ -128,6 +128,14 @@ def test_a_stop_keeps_what_was_done_and_resume_goes_on(
     assert len(run(work, tmp_path, 3).lines) == 6 and len(again.names) == 2  # nothing left to do
 
 
+@pytest.mark.parametrize("wrong", [{"seconds": "x"}, {"case": {}}, {"rules": None}, {"right": 1}, {"others": None}])
+def test_lines_of_other_kinds_are_made_anew(wrong: dict[str, Any], tmp_path: Path) -> None:
+    store.begin(tmp_path, resume=False)
+    store.add(tmp_path, line(fault_case(), "input_bound", (), repeat=1))
+    store.add(tmp_path, {**line(fault_case(), "input_bound", (), repeat=2), **wrong})
+    assert len(store.finished(tmp_path)) == 1
+
+
 def test_results_of_other_code_or_settings_are_made_anew(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = jobs([fault_case()], 1)
@@ -193,6 +201,7 @@ def test_labelled_traces_are_found_by_their_truth(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", [{"file": "b.json", "accept": ["input_bound"]}, {"file": "a.json"}, [], 3,
                                  {"file": "a.json", "accept": []}, {"file": 3, "accept": ["x"]},
+                                 {"file": "a.json", "accept": "input_bound"},
                                  {"file": "a.json", "accept": ["x"], "what_if": {"no_sync": 1.3}},
                                  {"file": "a.json", "accept": ["x"], "what_if": [{"speedup": 1}]}])
 def test_a_truth_that_is_none_is_one_line(tmp_path: Path, row: Any) -> None:

@@ -68,7 +68,8 @@ def test_other_experiments_are_none_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("told", [
     {"kind": "verify"}, result("hit", 2.0, 0.0), result("hit", 2.0, None), result("splendid"),
-    {**result("hit"), "remedy": None}])
+    {**result("hit"), "remedy": None}, {**result("not scored", None), "prediction": {"low": "\x1b[2J"}},
+    {**result("not scored"), "ratio": {"median": 1.0, "low": [], "high": True}}])
 def test_results_that_are_none_are_skipped(tmp_path: Path, told: dict[str, Any]) -> None:
     run_with(tmp_path / "good.stepscope", result("hit"))
     board = scoreboard([run_with(tmp_path / "a.stepscope", told), tmp_path / "good.stepscope"])

@@ -122,17 +122,23 @@ def labelled(folder: Path) -> list[Case]:
     path = folder / TRUTH
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        found = [Case(TRACE, str(row["file"]), tuple(map(str, row["accept"])), trace=folder / row["file"],
+        found = [Case(TRACE, str(row["file"]), _accepted(row["accept"]), trace=folder / row["file"],
                       speedups=_speedups(row)) for row in rows]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}",
                          "Name a folder of labelled traces") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path} is no list of labelled traces: {error!r}",
                          'Each line is like {"file": "a.json.gz", "accept": ["input_bound"]}') from error
     if wrong := [case.name for case in found if not (case.trace and case.trace.is_file() and case.verdicts)]:
         raise UsageError(f"{path}: {wrong[0]} is not there, or has no verdict")
     return found
+
+
+def _accepted(told: Any) -> tuple[str, ...]:
+    if not isinstance(told, list):  # of a word every letter would be a verdict
+        raise TypeError("accept is no list")
+    return tuple(map(str, told))
 
 
 def _speedups(row: Mapping[str, Any]) -> dict[str, float]:

@@ -16,6 +16,11 @@ LINES = "matrix.jsonl"
 _CODE = (*(f"profiler/{folder}" for folder in (
     "analysis", "importers", "probe", "record", "replay", "rules", "run", "sources", "trace")), "workloads")
 
+# What a line has, of all that is read from it.
+_KINDS: Mapping[str, Any] = {
+    "case": dict, "repeat": int, "state": str, "verdict": str | None, "also": list, "rules": list,
+    "right": bool, "why": str, "versions": dict, "seconds": int | float, "others": int | float}
+
 
 def code() -> str:
     """A digest of the code behind a result."""
@@ -55,5 +60,8 @@ def finished(folder: Path) -> dict[str, dict[str, Any]]:
     if not (folder / LINES).exists():
         return {}
     found, _ = json_lines.read(folder / LINES)
+    ours = code()
     return {key(line["case"], line["repeat"]): line for line in found
-            if {"case", "repeat", "state", "seconds", "others"} <= line.keys() and line.get("code") == code()}
+            if line.get("code") == ours
+            and all(isinstance(line.get(name), kind) for name, kind in _KINDS.items())
+            and {"kind", "name", "settings", "command"} <= line["case"].keys()}

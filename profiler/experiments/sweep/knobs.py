@@ -36,7 +36,13 @@ class Seen:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Seen:
-        return cls(**{**told, "also": tuple(told["also"])})
+        """Of a note in the journal. TypeError, KeyError or ValueError when it is none."""
+        found = cls(**{**told, "also": tuple(told["also"])})
+        if not (all(isinstance(word, str) for word in (found.verdict, found.reason, *found.also))
+                and isinstance(found.loader, Mapping) and isinstance(found.wanted, Mapping)
+                and isinstance(found.cores, int) and isinstance(found.epochs, int)):
+            raise ValueError("a value of another kind")
+        return found
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -15,7 +16,7 @@ from profiler.errors import TargetError
 from profiler.experiments.arm import LATE, OUT_OF_MEMORY, read_arm
 from profiler.experiments.change import LOADER
 from profiler.experiments.sweep.subject import OF_WORKERS, Point, Subject
-from profiler.model import mapping
+from profiler.model import STAGES, mapping
 from profiler.run.reader import Run
 
 MEMORY, CRASHED, STUCK, REFUSED, SILENT = (
@@ -62,9 +63,21 @@ class Measured:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Measured:
-        """Of a line of the journal. KeyError or TypeError when it is none."""
+        """Of a line of the journal. KeyError, TypeError or ValueError when it is none."""
         values = {f.name: told[f.name] for f in fields(cls)}
-        return cls(**{**values, "marks": tuple(values["marks"]), "wall_s": float(values["wall_s"])})
+        values["marks"], values["stages_ms"] = tuple(values["marks"]), dict(values["stages_ms"])
+        known = [values[name] for name in ("step_ms", "rate", "memory", "energy") if values[name] is not None]
+        numbers = [*known, values["wall_s"], values["epochs"], *values["stages_ms"].values()]
+        texts = [*values["marks"], *(values[name] for name in ("unit", "memory_of", "failure", "why"))]
+        if not all(map(_number, numbers)) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("a value of another kind")
+        if values["step_ms"] is not None and values["stages_ms"].keys() != set(STAGES):
+            raise ValueError("other stages")
+        return cls(**values)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 @dataclass(frozen=True)

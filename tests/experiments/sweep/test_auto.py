@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from profiler.cli._common import plain
 from profiler.errors import TargetError
 from profiler.experiments.statistics import ENOUGH, IMPROVEMENT, REGRESSION
 from profiler.experiments.sweep.auto import FAILS, NO_FASTER, Search
@@ -183,3 +185,11 @@ def test_looks_at_a_recording(tmp_path: Path) -> None:
     assert seen.verdict == "compute_bound" and seen.cores == 8
     assert start(script(), seen, {}) == {"num_workers": 0, "prefetch_factor": 2, "persistent_workers": False,
                                          "pin_memory": False}
+
+
+@pytest.mark.parametrize("wrong", [{"also": 3}, {"also": [3]}, {"cores": "x"}, {"loader": []}, {"other": 1}])
+def test_a_note_that_is_no_diagnosis(wrong: dict[str, Any]) -> None:
+    told = json.loads(json.dumps(plain(Seen("input_bound", ("host_bound",), "why", cores=2))))
+    assert Seen.from_json(told).also == ("host_bound",)
+    with pytest.raises((TypeError, ValueError)):
+        Seen.from_json({**told, **wrong})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from profiler.errors import RunError, UsageError
 from profiler.experiments.sweep.journal import NAME, Journal, begin, identity, load
 from profiler.experiments.sweep.measure import CRASHED, MEMORY, STUCK
 from profiler.experiments.sweep.run import FIRST_LIMIT_S, LEAST_LIMIT_S, LIMIT, Listener, run_points
+from profiler.model import STAGES
 from tests.experiments.sweep.stand_in import GOOD, Taker, bench
 
 POINTS = [{"a": k} for k in range(4)]
@@ -122,6 +124,17 @@ def test_damaged_lines_are_counted(tmp_path: Path) -> None:
     journal.add("", {"a": 1}, GOOD)
     found = load(tmp_path / NAME)
     assert found.of("", {"a": 1}) == [GOOD, GOOD] and found.damaged == 4
+
+
+@pytest.mark.parametrize("wrong", [
+    {"step_ms": "x"}, {"rate": []}, {"rate": True}, {"step_ms": math.nan}, {"memory": -1.0}, {"wall_s": None},
+    {"wall_s": math.inf}, {"marks": [1]}, {"marks": None}, {"stages_ms": {}}, {"stages_ms": 3}, {"why": 3},
+    {"stages_ms": dict.fromkeys(STAGES, "x")}, {"epochs": {}}, {"failure": None}])
+def test_lines_of_other_kinds_are_damaged(wrong: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_text(json.dumps({"group": "", "point": {"a": 1}, **GOOD.to_json(), **wrong}) + "\n")
+    found = load(path)
+    assert not found.every() and found.damaged == 1
 
 
 def test_a_run_is_stuck_after_ten_usual_times(tmp_path: Path) -> None:

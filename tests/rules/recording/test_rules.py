@@ -97,7 +97,8 @@ def test_a_measured_ceiling_of_the_loader_caps_what_workers_are_said_to_bring(tm
                     host={"target.cpu": 0.4, "host.cpu": 0.1})
     free = finding("input_bound", path)
     workers = free.remedy.after
-    append_result(path, "ceilings", {"loader_ms": {str(workers): 100.0, "16": 100.0, "odd": 1, "3": "x"}})
+    append_result(path, "ceilings", {"loader_ms": {str(workers): 100.0, "16": 100.0, "odd": 1, "3": "x",
+                                                    "9" * 5000: 1.0}})
     capped = finding("input_bound", path)
     assert free.prediction.speedup > 4 and capped.prediction.high == pytest.approx(254 / 100)
     told = {e.text: e.value for e in capped.counter_evidence}
