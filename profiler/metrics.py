@@ -28,6 +28,9 @@ _ALL = (
     Metric("gpu.clock_sm", "MHz", "SM clock"),
     Metric("gpu.clock_mem", "MHz", "memory clock"),
     Metric("gpu.throttle", "mask", "throttle reasons"),
+    # The driver's own samples, at its rate and with its time stamps.
+    Metric("gpu.util_samples", "share", "utilization, as sampled"),
+    Metric("gpu.power_samples", "W", "power, as sampled"),
     # GPM: averages over the time between two readings.
     Metric("gpu.sm_active", "share", "SM activity"),
     Metric("gpu.sm_occupancy", "share", "SM occupancy"),

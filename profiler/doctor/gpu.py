@@ -76,7 +76,7 @@ def device_check(name: str, device: Mapping[str, Any], driver: str | None) -> Ch
     """Name, memory, driver; a warning when somebody else computes on it."""
     total = device.get("memory_total")
     parts = [str(device["name"]), format_gib(total) if total else "", f"driver {driver}" if driver else "",
-             "MIG on: memory and activity are told of each slice, the rest of the whole card" if device.get("mig") else ""]
+             "MIG on: power and clocks are of the whole card" if device.get("mig") else ""]
     text = ", ".join(filter(None, parts))
     users: Sequence[tuple[int, str, int | None]] = device.get("users") or ()
     if not users:

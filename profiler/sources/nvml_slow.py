@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from profiler.model import Sink
 from profiler.sources import Clock
+from profiler.sources._buffers import buffers
 from profiler.sources._gpm import GPM, GPM_OF_SLICE, RATES
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._health import health
@@ -46,4 +47,5 @@ class NvmlSlowSource:
     def _jobs(self) -> list[Job]:
         gpus, slices = self._nvml.gpus, self._nvml.slices
         return [*readings(gpus, (*RATES, GPM)), *readings(slices, (GPM_OF_SLICE,)), *health(gpus),
+                *buffers(gpus),
                 *(GpuProcesses(gpu, self._target) for gpu in (*gpus, *slices))]

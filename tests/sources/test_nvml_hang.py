@@ -32,6 +32,7 @@ SLOW = {
     "nvmlDeviceGetCurrPcieLinkGeneration": {"gpu.pcie_gen"},
     "nvmlDeviceGetNvLinkState": {"gpu.nvlinks"},
     "nvmlEventSetWait_v2": set(),
+    "nvmlDeviceGetSamples": set(),
 }
 OF_SLOW = set().union(*SLOW.values())
 

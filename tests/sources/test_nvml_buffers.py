@@ -1,0 +1,109 @@
+"""The driver's buffers of samples (N12): they have their own clock, and nothing new is no error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from profiler.metrics import METRICS
+from profiler.sources import _buffers
+
+Start = Callable[..., Any]
+UTIL, POWER = "gpu.util_samples", "gpu.power_samples"
+
+
+def stamps(newest_us: int, count: int = 10) -> tuple[str, ...]:
+    return (f"buffer_stamp_us {newest_us}", f"buffer_count {count}", "buffer_period_us 20000")
+
+
+def wall_us() -> int:
+    return time.time_ns() // 1000
+
+
+def test_n12_samples_keep_the_times_at_which_they_were_taken(start_nvml: Start) -> None:
+    first = wall_us() - 2_000_000
+    child = start_nvml("gpus 1", *stamps(first), "buffer_util 90")
+    child.open()
+    child.read_slow()
+    assert child.dump().values(UTIL) == []  # of before the run
+    child.plan.set("gpus 1", *stamps(first + 60_000), "buffer_util 25", "buffer_power_mw 123456")
+    child.read_slow(times=3)  # the same buffer again brings nothing
+    dump = child.dump()
+    assert dump.values(UTIL) == [0.25] * 3 and dump.values(POWER) == pytest.approx([123.456] * 3)
+    times = [t_ns for t_ns, _ in dump.samples(UTIL)]
+    assert [b - a for a, b in zip(times, times[1:], strict=False)] == [20_000_000] * 2
+    assert dump.events == [] and {UTIL, POWER} <= METRICS.keys()
+
+
+def test_n12_nothing_new_is_neither_a_value_nor_an_error(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "ret nvmlDeviceGetSamples 6")
+    child.open()
+    child.read_slow(times=5)
+    dump = child.dump()
+    assert dump.values(UTIL) == [] and dump.events == []
+    newest = wall_us() - 1_000_000
+    child.plan.set("gpus 1", *stamps(newest))
+    child.read_slow()
+    child.plan.set("gpus 1", *stamps(newest + 20_000))
+    child.read_slow()
+    assert child.dump().values(UTIL) == [0.5]
+
+
+@pytest.mark.parametrize(("line", "metric"), [
+    ("buffer_util 4096", UTIL), ("buffer_util 1000000000", UTIL), ("buffer_power_mw 4294967295", POWER)])
+def test_n12_values_that_cannot_be_are_none(start_nvml: Start, line: str, metric: str) -> None:
+    newest = wall_us() - 1_000_000
+    child = start_nvml("gpus 1", *stamps(newest))
+    child.open()
+    child.read_slow()
+    child.plan.set("gpus 1", *stamps(newest + 40_000), line)
+    child.read_slow()
+    dump = child.dump()
+    assert dump.values(metric) == []
+    assert len(dump.values(POWER if metric == UTIL else UTIL)) == 2
+
+
+def test_n12_stamps_of_the_monotonic_clock_are_understood(start_nvml: Start) -> None:
+    newest = time.monotonic_ns() // 1000 - 1_000_000
+    child = start_nvml("gpus 1", *stamps(newest))
+    child.open()
+    child.read_slow()
+    child.plan.set("gpus 1", *stamps(newest + 40_000))
+    child.read_slow()
+    assert [t for t, _ in child.dump().samples(UTIL)] == [(newest + 20_000) * 1000, (newest + 40_000) * 1000]
+
+
+def test_n12_stamps_of_no_clock_are_told_once_and_give_nothing(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", *stamps(12_345))
+    child.open()
+    child.read_slow(times=5)
+    dump = child.dump()
+    assert dump.values(UTIL) == []
+    assert ["clock" in e.text for e in dump.events] == [True, True]  # of each buffer
+
+
+def test_n12_no_buffer_is_one_absent_field(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "ret nvmlDeviceGetSamples 3")
+    child.open()
+    child.read_slow(times=50)
+    assert [e.data["metrics"] for e in child.dump().kinds("field_absent")] == [[UTIL], [POWER]]
+
+
+def test_each_gpu_has_its_own_last_sample(start_nvml: Start) -> None:
+    newest = wall_us() - 3_000_000
+    child = start_nvml(*stamps(newest))
+    child.open()
+    child.read_slow()
+    child.plan.set(*stamps(newest), f"buffer_stamp_us:1 {newest + 20_000}")
+    child.read_slow()
+    dump = child.dump()
+    assert dump.values(UTIL) == [] and dump.values(UTIL, gpu=1) == [0.5]
+
+
+def test_a_stamp_is_of_the_clock_that_is_near() -> None:
+    assert _buffers.clock_of(wall_us()) == "wall"
+    assert _buffers.clock_of(time.monotonic_ns() // 1000) == "monotonic"
+    assert _buffers.clock_of(wall_us() + 10_000_000) is None and _buffers.clock_of(0) is None
