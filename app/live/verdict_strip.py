@@ -18,7 +18,8 @@ from profiler.rules.words import SCORES
 from profiler.units import format_time
 
 FLAG = 16
-SENTENCE = 0.36  # of the strip, which the sentence has before the advice
+SENTENCE = 0.62  # of what is left beside verdict and buttons, before any of the others has more
+DIVIDER, LEAST = 49, 480  # px
 NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
 BADGE_ICONS = {"ok": "check", "warn": "warning", "err": "close"}
 
@@ -51,6 +52,7 @@ class VerdictStrip(Surface):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("raised", parent=parent)
         self.setFixedHeight(VERDICT_STRIP)
+        self.setMinimumWidth(LEAST)  # and not what its words have now: the window can be made smaller
         self.data: VerdictData | None = None
         self._flag = _Flag()
         self._word = label("", "heading")
@@ -107,9 +109,14 @@ class VerdictStrip(Surface):
         self._make_room()
 
     def _make_room(self) -> None:
-        """Advice may be long: it is shortened before the sentence is."""
-        room = round(SENTENCE * self.width())
-        self._sentence.setMinimumWidth(min(self._sentence.sizeHint().width(), room))
+        """Advice and details may be long: each leaves the sentence and the result their part."""
+        words = max(self._word.sizeHint().width(), self._age.sizeHint().width())
+        buttons = [b.sizeHint().width() + 8 for b in (self.diagnose, self.verify) if not b.isHidden()]
+        room = max(0, self.width() - FLAG - 2 * PADDING - words - 2 * DIVIDER - sum(buttons))
+        badge = 0 if self.badge.isHidden() else self.badge.sizeHint().width() + 8
+        for what, most in ((self._sentence, SENTENCE * room), (self._try, (1 - SENTENCE) * room),
+                           (self._outcome, (1 - SENTENCE) * room - badge)):
+            what.setMinimumWidth(max(0, min(what.sizeHint().width(), int(most))))
 
     def show_verdict(self, data: VerdictData, age_s: float | None, changed: bool) -> None:
         """`age_s` since the word was first said; None for a finished run."""
@@ -141,6 +148,7 @@ class VerdictStrip(Surface):
             self.badge.setToolTip(SCORES.get(badge[0].lower(), "").capitalize())
             self._badge_icon.show_icon(BADGE_ICONS[badge[1]], badge[1])
             restyle(self.badge, chip=badge[1])
+        self._make_room()
 
     def _fade_from(self, picture: QPixmap) -> None:
         """The former verdict goes away over the new one."""
@@ -189,5 +197,5 @@ def _divider() -> QWidget:
     line = Hairline(vertical=True, colour="line2")
     line.setFixedHeight(20)
     box.addWidget(line)
-    result.setFixedWidth(49)
+    result.setFixedWidth(DIVIDER)
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -34,6 +35,7 @@ WHAT = (
 )
 HERE = f"The figures are of the machine named below. The command {COMMAND} makes them on this one."
 ABSENT = "No result is kept with this copy of StepScope"
+MAKE = "The command below makes one, in about ten minutes on two cores"
 
 
 class AnswersDialog(QDialog):
@@ -52,10 +54,12 @@ class AnswersDialog(QDialog):
         box = QVBoxLayout(self)
         box.setContentsMargins(24, 20, 24, 16)
         box.setSpacing(12)
+        self.command = f"{COMMAND} --save {shlex.quote(str(kept))}"
         box.addWidget(label("How often the diagnosis is right", "heading"))
-        for text in (WHAT, HERE if self.text else f"{reason}. {COMMAND} makes one, in about ten minutes."):
+        for text in (WHAT, HERE) if self.text else (WHAT, f"{reason}. {MAKE}.", self.command):
             said = label(text, "sub")
             said.setWordWrap(True)
+            said.setProperty("mono", text == self.command)
             box.addWidget(said)
         self.view = _tables() if self.text else None
         if self.view is not None:
@@ -73,7 +77,7 @@ class AnswersDialog(QDialog):
         box.addLayout(row(self.copy, None, close))
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.text or COMMAND)
+        QGuiApplication.clipboard().setText(self.text or self.command)
 
     def _show_tables(self) -> None:
         assert self.view is not None

@@ -56,7 +56,7 @@ def test_without_a_result_it_says_how_to_get_one(
     said = " ".join(label.text() for label in dialog.findChildren(QLabel))
     assert COMMAND in said and ("No result" in said or "holds no result" in said)
     dialog.copy.click()
-    assert QGuiApplication.clipboard().text() == COMMAND
+    assert QGuiApplication.clipboard().text() == f"{COMMAND} --save {path}"
 
 
 def test_the_result_that_comes_with_the_program_names_no_place() -> None:

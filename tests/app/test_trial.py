@@ -14,6 +14,7 @@ from app.live import verify as module
 from app.live.state import Live
 from app.live.verdict import prediction_text, query, remedy_text
 from app.live.verify import CANCELLED, Verify, outcome_parts
+from app.widgets.sentence import Part
 from profiler.experiments.plan import make_plan
 from profiler.experiments.statistics import FAILS
 from profiler.rules.base import Finding, Prediction, Remedy
@@ -112,6 +113,17 @@ def test_a_remedy_that_fails_is_shown(desk: Desk, tmp_path: Path) -> None:
     strip = desk.panel.strip
     assert strip._try.text() == "Tried workers 0 \u2192 8"
     assert strip._outcome.text() == "with the remedy it was killed" and strip.badge.text() == "Fails"
+
+
+def test_long_advice_is_shortened_before_the_sentence(desk: Desk, tmp_path: Path) -> None:
+    desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
+    strip = desk.panel.strip
+    strip.show_try([Part("A cause", "t1", 600)], [Part("word " * 200)])
+    desk.qtbot.waitUntil(lambda: strip._outcome.width() < strip._outcome.sizeHint().width())
+    assert strip._sentence.width() >= strip._sentence.sizeHint().width()
+    desk.panel.resize(900, 700)
+    desk.qtbot.waitUntil(lambda: strip.width() == 900)
+    assert strip._outcome.width() > 100 and strip.verify.geometry().right() < 900
 
 
 def test_a_damaged_result_does_no_harm(desk: Desk, tmp_path: Path) -> None:
