@@ -73,7 +73,7 @@ def _evidence(facts: Facts, shapes: Shapes | None, compiled: Compiled | None) ->
                            "share"),
                   Evidence("Smallest", _text(shapes.smallest)), Evidence("Largest", _text(shapes.largest)),
                   Evidence("Steady steps with a shape that was not there before", shapes.new, "count")]
-        if shapes.excess_ns is not None:
+        if shapes.excess_ns is not None and shapes.excess_ns > 0:
             found.append(Evidence("Such a step takes longer by", ms(shapes.excess_ns), "ms"))
     if compiled:
         found += [Evidence("Graphs compiled in the steady steps", compiled.graphs, "count", "torch._dynamo"),

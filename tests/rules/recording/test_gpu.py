@@ -205,6 +205,12 @@ def test_shapes_on_a_cpu_are_told_and_not_blamed(path):
     assert found.prediction is None and found.remedy is None
 
 
+def test_steps_that_new_shapes_do_not_slow_take_no_negative_time_longer(path):
+    found = finding(shapes, with_new(path, -8.0, gpu={"gpu.util": 0.5}, lag={"data": 0.1}))
+    assert found.cost_ms == 0 and not any("takes longer" in e.text for e in found.evidence)
+    assert any("no longer than the others" in e.text for e in found.counter_evidence)
+
+
 @pytest.mark.parametrize("told", [SHAPES, {**SHAPES, "distinct": 2, "common_batches": 31},
                                   {**SHAPES, "distinct": 5, "common_batches": 52}])
 def test_one_shape_and_the_last_batch_of_an_epoch_are_no_variety(path, told):
