@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.doctor.base import Check, read
-from profiler.sources.visible import Card, resolve
+from profiler.visible import Card, resolve
 
 WORKLOADS = 'Run pip install "stepscope[workloads]"'
 GUI = 'Run pip install "stepscope[gui]"'

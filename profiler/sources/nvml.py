@@ -16,7 +16,7 @@ from profiler.sources._library import NO_DEVICES, Library, reason
 from profiler.sources._mig import Slice, slices_of
 from profiler.sources._readings import readings
 from profiler.sources._relay import Relay
-from profiler.sources.visible import Card, resolve
+from profiler.visible import Card, resolve
 
 PATIENCE_S = 0.01  # for one call: eight that hang still leave the tick of the default rate whole
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.sources.visible import Card, resolve
+from profiler.visible import Card, resolve
 
 CARDS = [Card("GPU-aa12", "H100"), Card("GPU-bb34", "H100"), Card("GPU-bb56", "H100")]
 SPLIT = [Card("GPU-aa12", "A100", {"MIG-11": "MIG-GPU-aa12/7/0", "MIG-12": "MIG-GPU-aa12/8/0"}),
