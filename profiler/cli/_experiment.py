@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from profiler.experiments.result import Pair, Result
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, verify
 from profiler.metrics import stage_title
+from profiler.record.session import private_folder
 from profiler.rules.base import plural
 from profiler.rules.words import parity, prediction, remedy, score
 from profiler.run.results import append_result
@@ -135,7 +135,7 @@ def recordings(kind: str, keep: Path | None) -> Iterator[Path]:
                              "Name another one with --keep") from error
         yield keep.absolute()
         return
-    folder = Path(tempfile.mkdtemp(prefix=f"stepscope-{kind}-"))
+    folder = private_folder(f"stepscope-{kind}-")
     try:
         yield folder
     finally:

@@ -26,26 +26,31 @@ from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 
 SPOOL_PREFIX = "stepscope-spool-"
-SPOOL_KEPT_S = 86400.0
+LEFT_KEPT_S = 86400.0
 
 
 def make_spool() -> Path:
-    """A private folder for what probes write. RunError when it cannot be made.
+    """A private folder for what probes write. RunError when it cannot be made."""
+    return private_folder(SPOOL_PREFIX)
 
-    Those that recorders left behind when they were killed go after a day.
+
+def private_folder(prefix: str) -> Path:
+    """A temporary folder of this process. RunError when it cannot be made.
+
+    Those of the same prefix that were left behind, for their process was killed, go after a day.
     """
     try:
         base = Path(tempfile.gettempdir())
     except OSError:
         raise RunError("there is no folder for temporary files that can be written to",
                        "Set TMPDIR to one with room") from None
-    for old in base.glob(f"{SPOOL_PREFIX}*"):
+    for old in base.glob(f"{prefix}*"):
         with suppress(OSError, ValueError):
-            pid = int(old.name.removeprefix(SPOOL_PREFIX).partition("-")[0])
-            if process_start(pid) is None and time.time() - old.stat().st_mtime > SPOOL_KEPT_S:
+            pid = int(old.name.removeprefix(prefix).partition("-")[0])
+            if process_start(pid) is None and time.time() - old.stat().st_mtime > LEFT_KEPT_S:
                 shutil.rmtree(old, ignore_errors=True)
     try:
-        return Path(tempfile.mkdtemp(prefix=f"{SPOOL_PREFIX}{os.getpid()}-"))
+        return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
     except OSError as error:
         raise RunError(f"no folder can be made in {base}: {error.strerror}",
                        "Set TMPDIR to one with room") from None

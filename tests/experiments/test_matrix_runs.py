@@ -128,7 +128,8 @@ def test_a_stop_keeps_what_was_done_and_resume_goes_on(
     assert len(run(work, tmp_path, 3).lines) == 6 and len(again.names) == 2  # nothing left to do
 
 
-@pytest.mark.parametrize("wrong", [{"seconds": "x"}, {"case": {}}, {"rules": None}, {"right": 1}, {"others": None}])
+@pytest.mark.parametrize("wrong", [{"seconds": "x"}, {"case": {}}, {"rules": None}, {"right": 1},
+                                   {"others": None}])
 def test_lines_of_other_kinds_are_made_anew(wrong: dict[str, Any], tmp_path: Path) -> None:
     store.begin(tmp_path, resume=False)
     store.add(tmp_path, line(fault_case(), "input_bound", (), repeat=1))
