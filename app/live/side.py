@@ -176,7 +176,9 @@ def _row(event: Event, start: int, gpu_absent: bool) -> EventRow:
     text = event.text.split("\n")[0]
     if gpu_absent and event.kind == "source_off" and event.data.get("source") == "nvml":
         text = "NVML absent: the GPU source is off for this run"  # the reason stands beside the charts
-    return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind, text[:1].upper() + text[1:])
+    name = any(mark in text.partition(" ")[0] for mark in "._")  # of a function, which is written as it is
+    return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind,
+                    text if name else text[:1].upper() + text[1:])
 
 
 def _trace(attachment: Attachment, start: int) -> EventRow:

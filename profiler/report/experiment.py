@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from profiler.report.ratio_chart import ratio_chart
-from profiler.rules.words import parity, remedy, score
+from profiler.rules.words import parity, prediction, remedy, score
 from profiler.units import format_ms, format_rate, format_ratio, ms_decimals
 
 Told = Mapping[str, Any]
@@ -51,12 +51,19 @@ def _pair(number: int, pair: Told, time: str) -> tuple[str, ...]:
 
 
 def _change(told: Told) -> str:
-    """The progress in absolute figures: "52.3 to 28.4 ms per step, 1 224 to 2 250 samples/s"."""
+    """In words, for who cannot see the picture, and in absolute figures.
+
+    "Predicted 1.7 to 2.0 x, measured 1.84 x [1.79, 1.90], 52.3 to 28.4 ms per step, ...".
+    """
     def both(name: str) -> tuple[float, float] | None:
         sides = told.get(name) or {}
         return (sides["a"], sides["b"]) if sides.get("a") and sides.get("b") else None
 
     said = []
+    if predicted := prediction(told.get("prediction")):
+        said.append(f"predicted {predicted}")
+    if ratio := told.get("ratio"):
+        said.append(f"measured {format_ratio(ratio['median'], (ratio['low'], ratio['high']))}")
     for name, of in (("latency_ms", "for the median request"), ("step_ms", "per step")):
         if times := both(name):
             decimals = ms_decimals(min(times) * 1e6)
@@ -65,4 +72,5 @@ def _change(told: Told) -> str:
     if rates := both("throughput"):
         said.append(f"{format_rate(rates[0], unit=False)} \u2192 "
                     f"{format_rate(rates[1], told['throughput']['unit'])}")
-    return ", ".join(said)
+    text = ", ".join(said)
+    return text[:1].upper() + text[1:]

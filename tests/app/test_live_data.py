@@ -224,6 +224,17 @@ def test_the_verdict_of_a_starved_run(gpu_run: Run) -> None:
     assert data.testable
 
 
+def test_events_begin_with_a_capital_and_functions_keep_their_names(tmp_path: Path) -> None:
+    story = Story(tmp_path / "r.stepscope")
+    story.advance(5.0)
+    for text in ("torch.save took 60 ms", "garbage collection took 60 ms"):
+        story.event(4.5, "pause", "info", text)
+    story.finish(5.0)
+    with Run.open(story.path) as run:
+        told = {event.text for event in side.query(run, Live()).events}
+    assert told >= {"torch.save took 60 ms", "Garbage collection took 60 ms"}
+
+
 def test_before_there_are_steps_no_verdict(tmp_path: Path) -> None:
     story = Story(tmp_path / "r.stepscope")
     story.advance(2.0)

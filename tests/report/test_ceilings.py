@@ -91,6 +91,7 @@ def test_a_tried_setting_has_no_score(tmp_path: Path) -> None:
         finding=None, prediction=None, score="not scored", outcome="no difference shown",
         remedy={"setting": "OMP_NUM_THREADS", "from": None, "to": "1"}))
     _, seen = page(path)
+    assert "Measured 1.87\u00a0\u00d7" in seen.words and "Predicted" not in seen.words
     assert "OMP_NUM_THREADS unset \u2192 1" in seen.words and "no difference shown" in seen.words
     assert "not scored" not in seen.words
 
