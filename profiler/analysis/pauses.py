@@ -38,7 +38,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Cause:
-    """What long steps have in common. `ns`: mean of it in each of the `steps` that have it.
+    """What steps have in common. `ns`: mean of it in each of the `steps` that have it.
 
     `site` is the line of the user's code that most of them show, with `lines`, the stack there.
     """
@@ -99,6 +99,18 @@ def cause_of(pauses: Sequence[Pause], steps: Steps, long: BoolArray) -> Cause | 
     site, lines = _most(seen)
     count = sum(p.site == site for p in seen)
     return Cause("stack", count, 0.0, site, lines) if count >= EXPLAINS * len(slow) else None
+
+
+def measured(pauses: Sequence[Pause], steps: Steps) -> Cause | None:
+    """The kind of pause that takes most of these steps, `ns` its mean over all of them; None without any."""
+    if not len(steps):
+        return None
+    taken = {kind: spent(pauses, steps, kind) for kind in MEASURED}
+    kind = max(taken, key=lambda name: float(taken[name].sum()))
+    if not taken[kind].any():
+        return None
+    inside = [p for p in pauses if p.cause == kind and _in_any(p, steps)]
+    return Cause(kind, int((taken[kind] > 0).sum()), float(taken[kind].mean()), *_most(inside))
 
 
 def inside_work(pauses: Sequence[Pause], steps: Steps, long: BoolArray) -> float:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from profiler.analysis.estimate import WORK, behind
+from profiler.analysis.estimate import WORK, Estimate, behind
 from profiler.analysis.facts import Facts
-from profiler.rules.base import Evidence, Finding, Outcome, ms
+from profiler.analysis.pauses import Cause, measured
+from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
+from profiler.rules.recording.stalls import ADVICE
+from profiler.rules.recording.stalls import TITLES as STALLS
 
 NAME = "host_bound"
 TITLE = "Host work"
 WORTH = 0.05
+MOSTLY = 0.5  # of the host's time, from which it is called by what takes it
 WORTH_ON_CPU = 0.15  # less may be the loss, zero_grad and the like: arithmetic too, of the same CPU
 
 
@@ -61,10 +65,27 @@ def check(facts: Facts) -> Outcome:
         evidence.append(Evidence("Time in them", ms(summary.sync or 0.0), "ms"))
     if summary.recurring.any():
         against.append(Evidence("Of it in steps that stall", ms(summary.recurring_ns["other"]), "ms"))
+    pause = _pause(facts, shares)
+    if pause:
+        text = f"Of it {STALLS[pause.kind]}, in {plural(pause.steps, 'step')}"
+        evidence.append(Evidence(text, ms(pause.ns), "ms"))
     advice = ("Give the device more work per launch: a larger batch, torch.compile, CUDA graphs."
               if facts.on_device else
               "Look at what the loop does outside data, forward, backward and optimizer: logging, metrics.")
+    title = "The device waits for the host" if facts.on_device else "The loop works outside the stages"
+    site = facts.site("sync") if summary.syncs else None
+    if pause:
+        title, advice, site = f"{title}: {STALLS[pause.kind]}", ADVICE[pause.kind], pause.site or site
     return Outcome((Finding(
-        NAME, "The device waits for the host" if facts.on_device else "The loop works outside the stages",
+        NAME, title,
         "error" if shares.share("host") >= 0.15 else "warning", ms(shares.host), evidence=tuple(evidence),
-        counter_evidence=tuple(against), advice=advice, site=facts.site("sync") if summary.syncs else None),))
+        counter_evidence=tuple(against), advice=advice, site=site),))
+
+
+def _pause(facts: Facts, shares: Estimate) -> Cause | None:
+    """The collections or saves that are half of the host's time. None where stalls with a rhythm are told."""
+    if facts.summary is None or facts.summary.recurring.any():
+        return None
+    counted = facts.steps.select(facts.steady.mask).select(~facts.summary.stalls)
+    found = measured(facts.pauses, counted)
+    return found if found is not None and found.ns >= MOSTLY * shares.host else None

@@ -84,6 +84,19 @@ def test_stalls_without_rhythm_that_have_one_cause_are_more_than_a_note(path):
     assert finding.title == "5 steps stalled: garbage collection" and finding.severity == "error"
 
 
+def test_saves_are_named_where_step_times_are_too_uneven_for_a_rhythm(path):
+    found = told(path, 400.0, lambda k: k * k % 11 == 4, pause={"cause": "save"})
+    (host,) = [f for f in found.findings if f.rule == "host_bound"]
+    assert host.title == "The loop works outside the stages: torch.save" and host.site == "train.py:9"
+    assert "less often" in host.advice
+    seen = {e.text: e.value for e in host.evidence}
+    (text,) = [text for text in seen if text.startswith("Of it torch.save, in ")]
+    assert seen[text] == pytest.approx(400 * 2 / 11, rel=0.1)
+    plain = told(path.with_name("b.stepscope"), 400.0, lambda k: k * k % 11 == 4)
+    (host,) = [f for f in plain.findings if f.rule == "host_bound"]
+    assert host.title == "The loop works outside the stages" and host.site is None
+
+
 def test_one_long_step_is_a_note_whatever_was_seen_in_it(path):
     """Once in a run says nothing of how often: here it takes 8 % of the time, of a run of 45 steps."""
     seen = {"cause": "stack", "lines": ["train.py:9 main"]}
