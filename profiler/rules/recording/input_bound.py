@@ -98,7 +98,7 @@ def _against(facts: Facts, summary: StepSummary, model: LoaderModel | None,
     for workers, ns in facts.loader_alone.items():
         text = f"No step is shorter than a batch of the loader alone, {plural(workers, 'worker')}"
         found.append(Evidence(text, ms(ns), "ms", "stepscope ceilings"))
-    if predicted and not facts.loader_alone:
+    if predicted and not facts.loader_alone and not (model and model.handed):
         text = "What storage can deliver is not known; it may cap the gain"
         found.append(Evidence(text, source="not measured"))
     return tuple(found)
