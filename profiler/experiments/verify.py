@@ -102,6 +102,9 @@ def check_applied(output: Path, intervene: Mapping[str, Any], loader: Mapping[st
         if setting not in LOADER:
             if why := unapplied(output, {setting: wanted}):
                 raise UsageError(why)
+        elif not loader:
+            raise UsageError(f"{setting} cannot be set: the program makes no torch DataLoader that its steps "
+                             "take batches from")
         elif loader.get(setting) != wanted:
             raise UsageError(f"the loader did not take {setting}={wanted}, it had {loader.get(setting)}",
                              "The program sets it itself after making its loader: change it there")

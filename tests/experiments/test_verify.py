@@ -214,6 +214,8 @@ def test_remedy_without_effect_is_told(tmp_path: Path) -> None:
     check_applied(tmp_path, {}, {})
     with pytest.raises(UsageError, match="num_workers=2"):
         check_applied(tmp_path, {"num_workers": 2}, {"num_workers": 4})
+    with pytest.raises(UsageError, match="makes no torch DataLoader"):
+        check_applied(tmp_path, {"num_workers": 2}, {})
 
 
 def test_what_the_probe_did_not_do_is_told(tmp_path: Path) -> None:
