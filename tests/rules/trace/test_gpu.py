@@ -42,6 +42,25 @@ def test_the_same_item_after_which_the_device_idles_is():
     assert "scalars" in found.advice and found.prediction.high > 1.2
 
 
+def test_one_item_a_step_behind_long_kernels_is_not_blamed():
+    """The host waits 2.9 of 3.0 ms in it, and loses nothing: the device has work all the time."""
+    line, correlation, at = Timeline(), 0, 0
+    for k in range(6):
+        begin = at
+        for n in range(10):
+            correlation += 1
+            line.call("cudaLaunchKernel", begin + 12 * n * US, begin + (12 * n + 8) * US, correlation)
+            line.kernel("mm", begin + (10 + 300 * n) * US, begin + (310 + 300 * n) * US, correlation)
+        correlation, at = correlation + 1, begin + 3014 * US
+        line.op("aten::item", begin + 125 * US, begin + 3013 * US)
+        line.call("cudaStreamSynchronize", begin + 127 * US, begin + 3012 * US, correlation)
+        line.step(10 + k, begin, at)
+    facts = TraceFacts(line.trace())
+    outcome = sync_bound.check(facts)
+    assert outcome.ruled_out and not outcome.findings
+    assert facts.decision.verdict == "compute_bound"
+
+
 def copying(size, count, hidden=False):
     """Steps of a kernel of 100 us, with pinned copies that take 10 us each, beside it or after it."""
     line, correlation, at = Timeline(), 0, 0
