@@ -42,6 +42,7 @@ def test_n11_a_fast_call_that_hangs_costs_its_own_field_of_its_own_device(
     start_nvml: Start, symbol: str
 ) -> None:
     child = start_nvml()
+    child.do("hurry")
     child.open()
     child.read(times=2)
     child.plan.set(f"delay_ms:0 {symbol} {FOREVER}")
@@ -57,6 +58,7 @@ def test_n11_a_slow_call_that_hangs_costs_its_own_field_of_its_own_device(
     start_nvml: Start, symbol: str
 ) -> None:
     child = start_nvml("gpm_sm 500")
+    child.do("hurry")
     child.open()
     child.read_slow(times=2)
     child.plan.set("gpm_sm 500", f"delay_ms:0 {symbol} {FOREVER}")
@@ -72,6 +74,7 @@ def test_n11_a_slow_call_that_hangs_costs_its_own_field_of_its_own_device(
 
 def test_n11_a_device_that_hangs_as_a_whole_leaves_the_others_and_comes_back(start_nvml: Start) -> None:
     child = start_nvml()
+    child.do("hurry")
     child.open()
     child.read()
     child.plan.set(*(f"delay_ms:0 {symbol} 2500" for symbol in FAST))
@@ -92,6 +95,7 @@ def test_n11_a_device_that_hangs_as_a_whole_leaves_the_others_and_comes_back(sta
 
 def test_n11_nothing_is_shut_down_under_a_call_that_hangs(start_nvml: Start) -> None:
     child = start_nvml("gpus 1")
+    child.do("hurry")
     child.open()
     child.plan.set("gpus 1", f"delay_ms nvmlDeviceGetPowerUsage {FOREVER}")
     child.read()
