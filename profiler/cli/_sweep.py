@@ -172,9 +172,10 @@ def print_search(told: Mapping[str, Any]) -> None:
         print(f"Best: {best['label']}" + (f", {band(best['rate'])} {told['unit']}" if best["rate"] else ""))
         if gain:
             print(f"Against the start: {format_ratio(gain['median'], (gain['low'], gain['high']))}")
-        elif not any(change["kept"] for change in told["changes"]):
+        if any(change["kept"] for change in told["changes"]):
+            _print_use(best)
+        elif not gain:
             print("No change was an improvement of more than 2 %: it stays as it is")
-        _print_use(best)
     for note in told["notes"]:
         print(f"Note: {note}.")
 
