@@ -136,8 +136,11 @@ def tell(options: Options, outcome: Outcome) -> None:
     elif outcome.reason == "detached":
         note(f"the command goes on without being recorded; the run so far: {outcome.output}")
     else:
+        watched = not options.control and sys.stderr is not None and sys.stderr.isatty()
+        if watched and options.command and outcome.reason in ("steps", "duration"):  # Python told of a signal
+            note(f"the command was ended after {outcome.steps} steps, as --{outcome.reason} asks")
         note(f"run file: {outcome.output}")
-        if outcome.steps and not options.control and sys.stderr is not None and sys.stderr.isatty():
+        if outcome.steps and watched:
             note(f"what holds it back: stepscope diagnose {shlex.quote(str(outcome.output))}")
     if options.json_result:
         try:

@@ -28,3 +28,13 @@ def test_the_next_command_is_named_to_a_person_where_steps_were_seen(
     told = stream.getvalue().splitlines()
     assert len(told) == lines
     assert ("stepscope diagnose 'a run.stepscope'" in told[-1]) == (lines == 2)
+
+
+def test_an_end_that_was_asked_for_is_told_beside_the_traceback_of_an_interrupted_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Screen())
+    path = Path("a.stepscope")
+    tell(Options(path, command=("true",), steps=40), Outcome(path, "finished", "steps", 1, 41, 1.0))
+    assert sys.stderr.getvalue().startswith(  # type: ignore[attr-defined]
+        "stepscope: the command was ended after 41 steps, as --steps asks\n")
