@@ -11,9 +11,10 @@ from profiler.errors import DeviceError
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import FAST, MEMORY
+from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import Gpu, text_of
-from profiler.sources._library import NO_DEVICES, Library, reason
-from profiler.sources._mig import Slice, slices_of
+from profiler.sources._library import NO_DEVICES, Library
+from profiler.sources._mig import Slice
 from profiler.sources._readings import readings
 from profiler.sources._relay import Relay
 from profiler.visible import Card, resolve
@@ -36,6 +37,7 @@ class NvmlSource:
         self.devices: dict[str, int] = {}
         self.gpus: list[Gpu] = []
         self.slices: list[Slice] = []  # of MIG
+        self._hung = False  # a call of the opening has not returned
         self.opened = threading.Event()  # set when `gpus` holds all there are
         self._relay = Relay((), PATIENCE_S)
 
@@ -43,19 +45,20 @@ class NvmlSource:
         """Add the devices. DeviceError when there is no GPU to ask, with what to do about it."""
         wrong = self.library.start()
         if wrong is None:
-            gpus, failures = find_gpus(self.library)
-            if not gpus:
-                self.library.leave()
-                wrong = NO_DEVICES if not failures else ("unknown", failures[0], NO_DEVICES[2])
+            found = find_gpus(self.library)
+            self._hung = found.hung
+            if not found.gpus:
+                self._leave()
+                wrong = nothing(found)
         if wrong is not None:
             cause, message, hint = wrong
             sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
             raise DeviceError(message, hint)
         good = {"state": "ok", "cause": "", "reason": "", "hint": ""}
         sink.set_meta("gpu", {**good, **versions(self.library.nvml)})
-        for text in failures:
+        for text in found.failures:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
-        slices = [found for gpu in gpus for found in slices_of(gpu)]
+        gpus, slices = found.gpus, found.slices
         tell_visible(gpus, slices, os.environ)
         for gpu in (*gpus, *slices):
             gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
@@ -70,23 +73,16 @@ class NvmlSource:
 
     def close(self, sink: Sink, clock: Clock) -> None:
         if self._relay.close() and self.gpus:
+            self._leave()
+
+    def _leave(self) -> None:
+        if not self._hung:  # nothing is shut down under a call
             self.library.leave()
 
 
-def find_gpus(library: Library) -> tuple[list[Gpu], list[str]]:
-    """The GPUs that answer, and a line for each that does not."""
-    gpus: list[Gpu] = []
-    failures: list[str] = []
-    try:
-        count = library.nvml.nvmlDeviceGetCount()
-    except Exception as error:
-        return [], [f"The NVIDIA driver does not count its GPUs: {reason(error)}"]
-    for index in range(count):
-        try:
-            gpus.append(Gpu(library, index))
-        except Exception as error:
-            failures.append(f"GPU {index} does not answer: {reason(error)}")
-    return gpus, failures
+def nothing(found: Found) -> tuple[str, str, str]:
+    """(cause, reason, hint) where no GPU answers."""
+    return ("unknown", found.failures[0], NO_DEVICES[2]) if found.failures else NO_DEVICES
 
 
 def tell_visible(gpus: Sequence[Gpu], slices: Sequence[Slice], environment: Mapping[str, str]) -> None:
@@ -122,14 +118,15 @@ def describe() -> dict[str, Any]:
     if wrong is not None:
         cause, message, hint = wrong
         return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": []}
+    found = find_gpus(library)
     try:
-        gpus, failures = find_gpus(library)
         devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
-                    **g.properties} for g in gpus]  # fmt: skip
+                    **g.properties} for g in found.gpus]  # fmt: skip
         state: dict[str, Any] = {"state": "ok", "cause": "", "reason": "", "hint": ""}
-        if not gpus:
-            cause, message, hint = NO_DEVICES if not failures else ("unknown", failures[0], NO_DEVICES[2])
+        if not found.gpus:
+            cause, message, hint = nothing(found)
             state = {"state": "absent", "cause": cause, "reason": message, "hint": hint}
-        return {**state, **versions(library.nvml), "devices": devices, "failures": failures}
+        return {**state, **versions(library.nvml), "devices": devices, "failures": found.failures}
     finally:
-        library.leave()
+        if not found.hung:
+            library.leave()

@@ -7,7 +7,8 @@ gpm (0: not supported), gpm_sm, gpm_occupancy, gpm_tensor, gpm_hmma, gpm_dram, g
 (per mille), gpm_rates (1: rates too), gpm_pcie_rx, gpm_pcie_tx, gpm_nvlink_rx, gpm_nvlink_tx (MiB/s),
 power_limit_mw, power_default_mw, max_clock_sm, max_clock_mem, app_clock_sm, pcie_gen, pcie_width,
 pcie_gen_now, pcie_width_now, pcie_gen_card (0: all that is possible), cc_major, cc_minor,
-ecc_corrected, ecc_uncorrected, remap_corrected, remap_uncorrected, remap_pending, remap_failed, xid (its number), xids (how many so far),
+ecc_corrected, ecc_uncorrected, remap_corrected, remap_uncorrected, remap_pending, remap_failed,
+xid (its number), xids (how many so far),
 nvlinks, nvlinks_up, buffer_util, buffer_power_mw, buffer_count, buffer_stamp_us (of the newest sample;
 0: now), buffer_period_us, mig, slices, slice_total, slice_used,
 lost_init (raised: the library is uninitialised once).

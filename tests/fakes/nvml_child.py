@@ -17,14 +17,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from profiler.errors import ProfilerError
-from profiler.sources import nvml, nvml_slow
+from profiler.sources import _find, nvml, nvml_slow
 from profiler.sources.nvml import NvmlSource, describe
 from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.tree import TargetTree
 from tests.fakes.sink import ListSink
 
 # A machine that is busy with other tests is no driver that hangs: only tests of hanging calls are in a hurry.
-HURRY = nvml.PATIENCE_S, nvml_slow.PATIENCE_S
+HURRY = nvml.PATIENCE_S, nvml_slow.PATIENCE_S, 0.5
 nvml.PATIENCE_S = nvml_slow.PATIENCE_S = 5.0
 
 
@@ -59,8 +59,8 @@ class Child:
             getattr(self, source).read(self.sink, self.clock)
 
     def do_hurry(self) -> None:
-        """Be as impatient as the product is. Before the sources are opened."""
-        nvml.PATIENCE_S, nvml_slow.PATIENCE_S = HURRY
+        """Be as impatient as the product is, of opening more so. Before the sources are opened."""
+        nvml.PATIENCE_S, nvml_slow.PATIENCE_S, _find.PATIENCE_S = HURRY
 
     def do_counts(self) -> dict[str, int]:
         """How many samples there are: by metric and the device's index, "gpu.power 0"."""

@@ -93,6 +93,21 @@ def test_n11_a_device_that_hangs_as_a_whole_leaves_the_others_and_comes_back(sta
     assert len(dump.values("gpu.util", gpu=1)) > 31 > len(dump.values("gpu.power")) >= 2
 
 
+def test_n11_a_device_that_hangs_at_the_start_leaves_the_others(start_nvml: Start) -> None:
+    child = start_nvml("gpus 3", f"delay_ms:1 nvmlDeviceGetMemoryInfo_v2 {FOREVER}")
+    child.do("hurry")
+    child.open()
+    child.read(times=3)
+    dump = child.dump()
+    assert [d.index for d in dump.devices] == [0, 2] and len(dump.values("gpu.util", gpu=2)) == 3
+    [event] = dump.events
+    assert event.kind == "device_absent" and "GPU 1" in event.text and "does not return" in event.text
+    child.plan.add("ret nvmlInitWithFlags 18")
+    child.do("call", source="fast", method="close")
+    child.read_slow()  # nothing was shut down under the call
+    assert len(child.dump().values("gpu.pcie_rx")) == 1
+
+
 def test_n11_nothing_is_shut_down_under_a_call_that_hangs(start_nvml: Start) -> None:
     child = start_nvml("gpus 1")
     child.do("hurry")
