@@ -13,6 +13,7 @@ again and again. Everything after -- belongs to the command.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -155,4 +156,12 @@ def _intervene(text: str | None) -> dict[str, Any] | None:
         value = None
     if not isinstance(value, dict):
         raise UsageError("--intervene is not a JSON object", 'For example {"num_workers": 4}')
+    known = importlib.import_module("profiler.probe._stepscope_probe.wanted")  # by name: it has no types
+    unknown, wrong = known.refused({name: given for name, given in value.items() if given is not None})
+    if unknown:
+        raise UsageError(f"--intervene {unknown[0]}: there is no such setting",
+                         f"There are {', '.join(known.SETTINGS)}")
+    if wrong:
+        name, given = wrong[0]
+        raise UsageError(f"--intervene {name}={given} cannot be used", f"It takes {known.SETTINGS[name][0]}")
     return value

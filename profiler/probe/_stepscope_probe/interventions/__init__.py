@@ -1,37 +1,8 @@
-"""What an experiment changes in a program, its code untouched: which settings there are, and their hooks.
-
-Importing this does not import torch.
-"""
+"""What an experiment changes in a program, its code untouched: the hooks of the settings that there are."""
 
 from ..hook import Hook
+from ..wanted import SETTINGS, refused
 from .base import LOADER
-
-PRECISIONS = ("highest", "high", "medium")
-
-
-def _switch(value):
-    return value is True or value is False
-
-
-def _from(least):
-    return lambda value: type(value) is int and value >= least
-
-
-# What each takes, in words and as a test. `inference`: the loop has no backward, so any loader is the loop's.
-SETTINGS = {
-    "num_workers": ("a whole number from 0", _from(0)),
-    "prefetch_factor": ("a whole number from 1", _from(1)),
-    "pin_memory": ("true or false", _switch),
-    "persistent_workers": ("true or false", _switch),
-    "cached_batch": ("true or false", _switch),
-    "device_batch": ("true or false", _switch),
-    "loader_only": ("true, false or a number of steps", lambda value: _switch(value) or _from(1)(value)),
-    "forward_only": ("true or false", _switch),
-    "matmul_precision": ("one of " + ", ".join(PRECISIONS), lambda value: value in PRECISIONS),
-    "cudnn_benchmark": ("true or false", _switch),
-    "threads": ("a whole number from 1", _from(1)),
-    "inference": ("true or false", _switch),
-}
 
 
 class Refused(Hook):
@@ -61,9 +32,7 @@ class Refused(Hook):
 def interventions(probe, wanted):
     """The hooks for what is wanted, such as {"num_workers": 4, "cached_batch": true}; null is not wanted."""
     wanted = {name: value for name, value in wanted.items() if value is not None}
-    unknown = sorted(set(wanted) - set(SETTINGS))
-    wrong = [(name, wanted[name]) for name in sorted(set(wanted) & set(SETTINGS))
-             if not SETTINGS[name][1](wanted[name])]
+    unknown, wrong = refused(wanted)
     good = {name: value for name, value in wanted.items() if name in SETTINGS and (name, value) not in wrong}
     hooks = [Refused(probe, unknown, wrong)] if unknown or wrong else []
     return hooks + _hooks(probe, good) if good else hooks
