@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Who started a process, and which of several it is: not for one that is started alone.
 _OF_THE_START = re.compile(r"(SLURM_|(LOCAL_|GROUP_)?RANK$|(LOCAL_)?WORLD_SIZE$|MASTER_"
                            r"|VIRTUAL_ENV$|CONDA_)")
+NO_ROOM = 1 << 16  # bytes free, with which no run file can be made
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
 
 
@@ -90,7 +91,9 @@ class Program:
         finally:
             child.end()
         if not output.exists():
-            raise TargetError(f"a recording of the experiment failed: {child.complaint() or 'no run file'}")
+            full = shutil.disk_usage(output.parent).free < NO_ROOM
+            why = child.complaint() or ("the disk is full" if full else "no run file")
+            raise TargetError(f"a recording of the experiment failed: {why}")
         return output
 
 
