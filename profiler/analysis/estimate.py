@@ -58,7 +58,7 @@ class Estimate:
     def gain(self, name: str) -> float:
         """The step time over the step time without this class: at most this much faster."""
         rest = self.step_ns - float(getattr(self, name))
-        return self.step_ns / max(rest, 0.001 * self.step_ns) if self.step_ns else 1.0
+        return self.step_ns / max(rest, 0.001 * self.step_ns) if self.step_ns >= 1 else 1.0
 
 
 def estimate(summary: StepSummary, on_device: bool, utilization: float | None = None,

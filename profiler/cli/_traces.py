@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -123,6 +124,11 @@ def one(path: Path) -> TraceFacts:
     return TraceFacts.of([traces[k] for k in group], what_if=False)
 
 
+def safe_name(name: str) -> str:
+    """A name for a file of ours from that of an attachment, which may be anybody's: its last part, tamed."""
+    return re.sub(r"[^\w.-]", "_", name.rpartition("/")[2], flags=re.ASCII).lstrip(".")[-100:] or "trace"
+
+
 def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
     """Every trace in a run. One that cannot be read is left out; TraceError when none can."""
     found: list[tuple[Attachment, Trace]] = []
@@ -132,7 +138,7 @@ def _of_run(run: Run) -> list[tuple[Attachment, Trace]]:
         if item.kind != "kineto":
             continue
         with ended_in_order(), tempfile.TemporaryDirectory(prefix="stepscope-") as folder:
-            file = Path(folder) / (Path(item.name).name or "trace")
+            file = Path(folder) / safe_name(item.name)
             file.write_bytes(run.attachment(item.id))
             try:
                 traces = read([file])

@@ -62,7 +62,7 @@ def block(level: int, n: int, data: bytes) -> Part:
     if where != len(raw):
         raise ValueError("a block longer than its columns")
     times = [column.astype(np.int64) * 1000 for column in columns[: len(columns) // 2]]
-    values = [column.astype(np.float64) for column in columns[len(columns) // 2 :]]
+    values = [_finite(column.astype(np.float64)) for column in columns[len(columns) // 2 :]]
     return Part(times[0], times[-1], values[0], values[-1])
 
 
@@ -72,7 +72,7 @@ def journal_row(n: int, data: bytes) -> tuple[npt.NDArray[np.uint32], Int64, Flo
         raise ValueError("a journal row of the wrong length")
     tracks = np.frombuffer(data, "<u4", n)
     times = np.frombuffer(data, "<i8", n, 4 * n).astype(np.int64) * 1000
-    return tracks, times, np.frombuffer(data, "<f8", n, 12 * n).astype(np.float64)
+    return tracks, times, _finite(np.frombuffer(data, "<f8", n, 12 * n).astype(np.float64))
 
 
 def inflate(data: bytes, most: int) -> bytes:
@@ -82,6 +82,13 @@ def inflate(data: bytes, most: int) -> bytes:
     if not stream.eof:
         raise ValueError("compressed data of the wrong length")
     return raw
+
+
+def _finite(values: Float64) -> Float64:
+    """What a writer promises: a value that is not finite is missing."""
+    if not np.isfinite(values).all():
+        raise ValueError("a sample that is no number")
+    return values
 
 
 def _column(raw: bytes, where: int, n: int, times: bool) -> tuple[npt.NDArray, int]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError
+from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError, one_line
 from profiler.run import checked, filesystem
 from profiler.run.alive import recorder_alive
 from profiler.run.guard import SCHEMA, check_layout
@@ -74,7 +74,8 @@ def explain(error: Exception, path: Path) -> RunError:
         return RunError(f"{path}: what it holds does not fit into memory")
     if code == sqlite3.SQLITE_INTERRUPT:
         return DamagedRunError(f"{path} is damaged: reading it does not end", "Copy it again from its source")
-    return DamagedRunError(f"{path} is damaged: {error}", "Copy it again from its source")
+    # The error may hold names and texts of the file.
+    return DamagedRunError(f"{path} is damaged: {one_line(str(error))}", "Copy it again from its source")
 
 
 def why_not_written(error: Exception, path: Path) -> str:
