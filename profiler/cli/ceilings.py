@@ -29,7 +29,8 @@ from profiler.experiments.ceilings.measure import Listener, measure
 from profiler.experiments.ceilings.plan import TITLES, Plan, plan_of_run
 from profiler.experiments.ceilings.result import Taken
 from profiler.experiments.plan import STEPS
-from profiler.experiments.sweep.subject import of_command, of_workload
+from profiler.experiments.program import Program
+from profiler.experiments.sweep.subject import check_found, of_workload
 from profiler.paths import working_dir
 from profiler.rules.base import plural
 from profiler.run.reader import Run
@@ -96,10 +97,11 @@ def _plan(args: argparse.Namespace) -> Plan:
     if cwd is None:
         raise RunError("the working directory is gone", "Change to one that is there")
     if args.workload:
-        subject = of_workload(args.workload, args.settings, [], args.data, cwd)
+        program = of_workload(args.workload, args.settings, [], args.data, cwd).program
     else:
-        subject = of_command(args.command, [], cwd)
-    return Plan(subject.program, args.steps or STEPS, args.repeats)
+        check_found(args.command[0])
+        program = Program(cwd, command=tuple(args.command))  # as it is: nothing in it is a placeholder
+    return Plan(program, args.steps or STEPS, args.repeats)
 
 
 def budget(plan: Plan) -> str:

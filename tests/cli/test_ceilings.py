@@ -71,6 +71,9 @@ def test_a_program_that_fails(tmp_path: Path) -> None:
     done = ceilings(tmp_path, "--", sys.executable, "-c", "raise SystemExit(3)")
     assert done.returncode == 2 and done.stdout == ""
     assert "status 3" in done.stderr.splitlines()[-1]
+    # a command is started as it is: braces are no placeholders
+    done = ceilings(tmp_path, "--", sys.executable, "-c", "raise SystemExit('said {x}')")
+    assert done.stderr.splitlines()[-1].endswith("it said: said {x}")
 
 
 def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:

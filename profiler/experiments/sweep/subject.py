@@ -142,10 +142,15 @@ def of_command(command: Sequence[str], keys: Sequence[str], cwd: Path) -> Subjec
             raise UsageError(f"{key} occurs nowhere in the command",
                              f"Write {{{key}}} where its value goes; without that there are "
                              f"{', '.join([*LOADER, *PROBE])}, and variables in capitals")
-    word = command[0]
-    if not Program(cwd, command=(word,)).placeholders and shutil.which(word) is None:
-        raise UsageError(f"command not found: {word}", "Check its spelling, or give its path")
+    if not Program(cwd, command=(command[0],)).placeholders:
+        check_found(command[0])
     return subject
+
+
+def check_found(program: str) -> None:
+    """UsageError where there is no such program."""
+    if shutil.which(program) is None:
+        raise UsageError(f"command not found: {program}", "Check its spelling, or give its path")
 
 
 def choose(subject: Subject, raws: Sequence[Raw]) -> tuple[list[Point], list[tuple[Point, str]]]:
