@@ -89,6 +89,7 @@ def _per_thousand(name: str) -> Bind:
 
 # Drivers answer with all bits set, or with junk, and call it a success. Far above any device there is:
 MEMORY_BOUND, ENERGY_BOUND = 2.0**50, 1e13  # B, J
+REASONS_BOUND = 2.0**31 - 1  # a mask whose bits are all set says nothing
 TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 4e12  # degrees Celsius, MHz, B/s
 
 TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations
@@ -112,7 +113,7 @@ FAST = (
           highest=CLOCK_BOUND),
     Field("throttle reasons", ("gpu.throttle",),
           (Way(_one("nvmlDeviceGetCurrentClocksEventReasons")),
-           Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons")))),
+           Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons"))), highest=REASONS_BOUND),
 )  # fmt: skip
 
 # Each measured for about 20 ms, in which the call does not return. Its KB are taken as 1000 B.
