@@ -45,7 +45,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "stress": {"model": "vit_b_16", "batch_size": 256, "images": 4096, "rate": 2000.0, "steps": 1000},
 }
 HEALTHY: dict[str, Any] = {"threads": 1, "workers": 1, "persistent_workers": True, "batch_size": 4,
-                           "image_size": 128, "steps": 60}
+                           "image_size": 96, "model": "resnet50"}
 OFFLINE = "needs mode=offline"
 WAITING = 4  # batches of requests that may wait; more are refused
 
