@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from profiler.metrics import METRICS
 from profiler.sources import _buffers
+from tests.fakes.sink import ListSink
 
 Start = Callable[..., Any]
 UTIL, POWER = "gpu.util_samples", "gpu.power_samples"
@@ -101,6 +103,39 @@ def test_each_gpu_has_its_own_last_sample(start_nvml: Start) -> None:
     child.read_slow()
     dump = child.dump()
     assert dump.values(UTIL) == [] and dump.values(UTIL, gpu=1) == [0.5]
+
+
+class OneGpu:
+    """A GPU whose buffer has three samples more at each look."""
+
+    id, index, binding, handle = 1, 0, 0, None
+
+    def __init__(self) -> None:
+        self.library, self.nvml = self, self
+        self.newest = wall_us() - 10_000_000
+
+    def ready(self, *_: Any) -> bool:
+        return True
+
+    def nvmlDeviceGetSamples(self, handle: None, kind: int, since: int) -> tuple[int, list[Any]]:
+        self.newest += 60_000
+        values = (SimpleNamespace(uiVal=value) for value in (10, 20, 60))
+        return 1, [SimpleNamespace(timeStamp=self.newest - (2 - i) * 20_000, sampleValue=value)
+                   for i, value in enumerate(values)]
+
+
+def test_a_long_run_keeps_means_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_buffers, "FULL", 6)
+    gpu, sink = OneGpu(), ListSink()
+    buffer = _buffers.Buffer(gpu, "samples", UTIL, 1, 0.01, 1.0)  # type: ignore[arg-type]
+    clock: Any = SimpleNamespace(now_ns=time.time_ns)
+    for _ in range(5):  # the first is of before the run
+        buffer.read(sink, clock)
+    values = [value for _, _, value in sink.samples]
+    assert values == pytest.approx([0.1, 0.2, 0.6] * 2 + [0.3] * 2)
+    times = [t_ns for _, t_ns, _ in sink.samples]
+    assert times == sorted(times) and times[-1] == pytest.approx(gpu.newest * 1000, abs=10_000_000)
+    assert [event.kind for event in sink.events] == ["thinned"]
 
 
 def test_a_stamp_is_of_the_clock_that_is_near() -> None:
