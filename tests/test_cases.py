@@ -1,0 +1,68 @@
+"""Which tests cover the failure cases that are known from the field: NVML (N) and users' scripts (S).
+
+A case whose tests are renamed or gone makes this fail. Cases that nothing covers yet are listed as such.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from profiler.rules.verdict import diagnose
+from profiler.run.reader import Run
+from tests.runs import make_run
+
+ROOT = Path(__file__).parent
+COVERED = {
+    "N01": ("sources/test_nvml_absent.py", "sources/test_nvml_faults.py"),
+    "N02": ("sources/test_nvml_absent.py",),
+    "N04": ("sources/test_nvml_absent.py", "sources/test_injection.py"),
+    "N05": ("sources/test_nvml_absent.py",),
+    "N07": ("sources/test_nvml.py",),
+    "N08": ("sources/test_nvml.py",),
+    "N09": ("sources/test_nvml_absent.py", "sources/test_nvml_mig.py"),
+    "N11": ("sources/test_nvml.py", "sources/test_nvml_hang.py"),
+    "N12": ("sources/test_nvml_buffers.py",),
+    "N13": ("sources/test_nvml.py", "sources/test_injection.py"),
+    "N14": ("sources/test_nvml.py",),
+    "N15": ("sources/test_nvml_processes.py",),
+    "N16": ("sources/test_nvml_processes.py",),
+    "N17": ("sources/test_nvml_lost.py",),
+    "S01": ("probe/test_scripts.py::test_module_with_spawned_workers_relative_data_and_a_status",
+            "record/test_target.py::test_arguments_paths_and_modules"),
+    "S02": ("experiments/test_matrix_runs.py::test_ranks_run_under_torchrun",),
+    "S05": ("record/test_target.py::test_terminated_recorder_ends_the_tree_in_stages",
+            "record/test_processes.py::test_what_a_workload_leaves_behind_is_ended",
+            "record/test_processes.py::test_a_workload_ends_with_its_killed_recorder"),
+    "S07": ("analysis/test_summary.py::test_epoch_starts_are_apart_from_the_run_s_own",),
+    "S09": ("run/test_killed.py::test_killed_at_any_moment", "run/test_full_disk.py::test_the_system_refuses",
+            "record/test_control.py::test_full_disk_is_told_and_the_command_goes_on",
+            "run/test_writer.py::test_network_file_systems_have_no_wal",
+            "run/test_damaged.py::test_read_only_media"),
+    "S11": ("run/test_writer.py::test_very_short_runs",
+            "run/test_writer.py::test_what_is_not_finite_is_missing",
+            "test_cases.py::test_s11_very_short_runs_say_nothing_that_they_cannot"),
+}
+UNCOVERED = {"S06": "workers that are killed by SIGBUS, or that never answer",
+             "S08": "a step that blocks once its trace window is open"}
+
+
+@pytest.mark.parametrize("case", COVERED)
+def test_a_case_has_its_tests(case: str) -> None:
+    for place in COVERED[case]:
+        name, _, function = place.partition("::")
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert re.search(rf"^def {function}\(" if function else r"^def test_", text, re.MULTILINE), place
+    assert case not in UNCOVERED
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_s11_very_short_runs_say_nothing_that_they_cannot(steps: int, tmp_path: Path) -> None:
+    """No percentile from two steps, no division by none."""
+    with Run.open(make_run(tmp_path / "a.stepscope", steps=steps)) as run:
+        told = diagnose(run).to_json()
+    assert told["verdict"] == "unknown" and not told["findings"]
+    step = told["step_ms"]
+    assert step is None if steps < 2 else step["p5"] is step["p95"] is None
