@@ -24,6 +24,7 @@ __all__ = ["Run", "Series"]
 
 T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
+SMALL, SQUEEZED = 1 << 27, 200  # up to so many bytes, and so many more for each packed one: traces make 30
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
 _WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, zlib.error)
@@ -165,9 +166,9 @@ class Run:
             if row is None:
                 raise RunError(f"{self.path} has no attachment {id}")
             packing, length, data = row
-            if not 0 <= length <= LARGEST:
-                raise ValueError(f"an attachment of {length} bytes")
             data = checked.content(data)
+            if not 0 <= length <= min(LARGEST, SMALL + len(data) * SQUEEZED):
+                raise ValueError(f"an attachment of {length} bytes")
             if packing == "zlib":
                 data = inflate(data, max(length, 1))
             if len(data) != length:

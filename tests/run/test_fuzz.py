@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -121,6 +122,22 @@ def test_an_attachment_name_is_no_path(name: str, sources: tuple[Healthy, ...], 
     told = analysed(path)
     assert told is not None and told["partition_ms"]
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_attachment_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    write(path, [(START, 1.0)])
+    data = zlib.compress(bytes(1 << 20))
+    db = sqlite3.connect(path)
+    for length in (1 << 20, 1 << 30):
+        db.execute("INSERT INTO attachment VALUES (NULL, 1, 'kineto', 'b', NULL, '{}', ?, ?, 'zlib', ?)",
+                   (length, len(data), data))
+    db.commit()
+    db.close()
+    with Run.open(path) as run:
+        assert run.attachment(1) == bytes(1 << 20)
+        with pytest.raises(DamagedRunError, match="1073741824"):
+            run.attachment(2)
 
 
 @pytest.mark.slow
