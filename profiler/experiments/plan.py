@@ -14,6 +14,7 @@ from profiler.experiments.change import Tried, changed, current, first_testable,
 from profiler.experiments.program import Program, of_run, recorded_program
 from profiler.rules.base import Finding, Prediction, Remedy
 from profiler.rules.verdict import Diagnosis
+from profiler.rules.words import setting as setting_text
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
@@ -93,6 +94,9 @@ def make_plan(run: Run, diagnosis: Diagnosis, wanted: str | None = None, pairs: 
         assert remedy is not None
     else:
         before = current(tried.setting, program, _known(facts)) if tried.before is None else tried.before
+        if tried.before is None and before == tried.after:
+            raise UsageError(f"{tried.setting} is {setting_text(before)} already",
+                             f"Name another value, or compare two: {tried.setting}=A,B")
         remedy = Remedy(tried.setting, before, tried.after)
         finding = _of_the_same(diagnosis, remedy)
     if given is None:

@@ -98,12 +98,18 @@ def test_a_program_that_the_remedy_crashes(tmp_path: Path) -> None:
 
 def test_a_useless_change_shows_no_difference(tmp_path: Path) -> None:
     path = recorded(tmp_path)
-    done = verify(tmp_path, "--try", "num_workers=0", "--pairs", "3", "--json")
+    done = verify(tmp_path, "--try", "num_workers=0,0", "--pairs", "3", "--json")
     told = json.loads(done.stdout)
     assert told["outcome"] == "no difference shown"
     assert told["ratio"]["median"] == pytest.approx(1.0, abs=0.01)
     assert told["prediction"] is None and told["score"] == "not scored" and told["finding"] is None
     assert stored(path) == [told]
+
+
+def test_a_value_that_the_run_had_is_no_change(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    done = verify(tmp_path, "--try", "num_workers=0")
+    assert done.returncode == 2 and "num_workers is 0 already" in done.stderr
 
 
 def test_a_variable_of_the_environment(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ beside the loop make it wait for 60 to 70 %.
 
 from __future__ import annotations
 
+import math
+
 from profiler.analysis.crowding import Crowding
 from profiler.analysis.facts import Facts
 from profiler.rules.base import Evidence, Finding, Outcome, Prediction, Remedy, ms, plural
@@ -14,6 +16,7 @@ NAME = "threads"
 TITLE = "Threads and cores"
 WORTH = 0.05  # of the step: the wait for a core that the target's own threads cause
 GRAVE = 0.15
+IDLE = 0.1  # cores that loader workers keep busy with as good as nothing
 SOURCE = "kernel scheduler"
 
 
@@ -28,7 +31,7 @@ def check(facts: Facts) -> Outcome:
     if cost < WORTH * summary.step_ns or not cost:
         return Outcome(ruled_out=f"{ms(cost):.1f} of {ms(summary.step_ns):.1f} ms per step: "
                                  f"{crowd.wanted:.1f} threads want a core, of {facts.cores}")
-    remedy, advice = _remedy(facts)
+    remedy, advice = _remedy(facts, crowd)
     gain = summary.step_ns / max(summary.step_ns - cost, 0.001 * summary.step_ns)
     return Outcome((Finding(
         NAME, f"{crowd.wanted:.1f} threads on {plural(facts.cores, 'core')}",
@@ -84,14 +87,19 @@ def _against(facts: Facts, crowd: Crowding) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def _remedy(facts: Facts) -> tuple[Remedy | None, str]:
-    """A setting for the threads of one operator where they are too many beside all else, and advice."""
+def _remedy(facts: Facts, crowd: Crowding) -> tuple[Remedy | None, str]:
+    """A setting for the threads of one operator where they are too many beside all else, and advice.
+
+    Each of them needs a core of its own: operators wait for the last of their threads, and those that
+    wait spin. So a core that workers use in part is not counted on, nor what others use.
+    """
     threads, ranks = facts.torch_threads, max(1, len(facts.ranks))
     workers = facts.live.get("target.workers_cpu", 0.0) if facts.workers else 0.0
-    fitting = max(1, int((facts.cores - round(workers)) / ranks))
+    left = facts.cores - math.ceil(workers - IDLE) - round(crowd.busy or 0.0)
+    fitting = max(1, int(left / ranks))
     if threads is None or threads <= fitting:
-        beside = "loader workers or other threads" if facts.workers else "threads of the program's own"
-        return None, (f"The threads of operators fit: it is {beside} that compute beside the loop. "
+        who = "loader workers or other threads" if facts.workers else "threads of the program's own"
+        return None, (f"The threads of operators fit: it is {who} that compute beside the loop. "
                       "Use fewer of them, or give the program more cores.")
     if facts.settings is not None:
         return Remedy("threads", facts.settings.get("threads", threads), fitting), ""

@@ -92,6 +92,9 @@ def test_a_crowded_loop_is_not_called_input_bound(path):
     ({"meta": {"environment": {"OMP_NUM_THREADS": "1"}}}, "threads", 8, 2),
     ({"meta": {"environment": {"OMP_NUM_THREADS": "8"}}}, "OMP_NUM_THREADS", "8", "2"),
     ({"workers": 2, "host": {**OVER, "target.workers_cpu": 1.2}}, "threads", 8, 1),
+    ({"workers": 2, "host": {**OVER, "target.workers_cpu": 0.4}}, "threads", 8, 1),
+    ({"workers": 2, "host": {**OVER, "target.workers_cpu": 0.05}}, "threads", 8, 2),
+    ({"host": {**OVER, "target.cpu": 1.1}}, "threads", 8, 1),
 ])
 def test_fewer_threads_of_an_operator_where_they_are_too_many(path, plan, setting, before, after):
     plan = {**counted(OVER, thread_cpu=0.35, torch_threads=8), **plan}
