@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from profiler.errors import UsageError
 from profiler.experiments.arm import stall_share
 from profiler.experiments.change import Tried, changed, current, first_testable, same_cause, testable, unfit
 from profiler.experiments.program import Program, of_run, recorded_program
+from profiler.model import mapping
 from profiler.rules.base import Finding, Prediction, Remedy
 from profiler.rules.verdict import Diagnosis
 from profiler.rules.words import setting as setting_text
@@ -153,10 +155,15 @@ def _steps(total: int, warm_up: int, step_s: float, remedy: Remedy) -> int:
 
 
 def _notes(run: Run, program: Program) -> tuple[str, ...]:
+    found = []
     command = run.meta.get("command") or ()
     if program.workload and command and not _same_python(Path(command[0]), Path(sys.executable)):
-        return (f"The run was made with {command[0]}, the experiment with {sys.executable}",)
-    return ()
+        found.append(f"The run was made with {command[0]}, the experiment with {sys.executable}")
+    loaded = mapping(run.meta.get("environment")).get("LD_PRELOAD")
+    if loaded and os.environ.get("LD_PRELOAD") != loaded:
+        found.append(f"The run was made with LD_PRELOAD={loaded}, the experiment without: no run file may "
+                     "set it. Set it for verify")
+    return tuple(found)
 
 
 def _same_python(one: Path, other: Path) -> bool:

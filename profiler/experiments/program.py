@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from profiler.errors import TargetError, UsageError
 from profiler.experiments.child import Child
+from profiler.record.metadata import environment
 from profiler.record.start import record_command
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
-# Who started a process, and which of several it is: not for one that is started alone.
+# Who started a process, and which of several it is, are not for one that is started alone.
 _OF_THE_START = re.compile(r"(SLURM_|(LOCAL_|GROUP_)?RANK$|(LOCAL_)?WORLD_SIZE$|MASTER_"
-                           r"|VIRTUAL_ENV$|CONDA_)")
+                           r"|VIRTUAL_ENV$|CONDA_|LD_PRELOAD$)")
 NO_ROOM = 1 << 16  # bytes free, with which no run file can be made
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z_]\w*\})\}|\{([A-Za-z_]\w*)\}")
 
@@ -151,6 +152,11 @@ def _data(command: Sequence[str]) -> Path | None:
 
 
 def _environment(told: Any) -> dict[str, str]:
-    """What of the run's environment belongs to the program, not to how it was started."""
+    """What of the run's environment belongs to the program, not to how it was started.
+
+    No more than what a recording keeps, and not LD_PRELOAD: a run from somebody else could start code
+    of theirs with it, of which nothing is said on the screen.
+    """
     known = told if isinstance(told, Mapping) else {}
-    return {str(k): str(v) for k, v in known.items() if not _OF_THE_START.match(str(k))}
+    kept = environment({str(k): str(v) for k, v in known.items()})
+    return {name: value for name, value in kept.items() if not _OF_THE_START.match(name)}

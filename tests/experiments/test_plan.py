@@ -105,8 +105,10 @@ def test_a_workload_ends_by_itself(tmp_path: Path) -> None:
 
 def test_environment_of_the_program_not_of_its_start(tmp_path: Path) -> None:
     plan = planned(tmp_path, meta={"environment": {
+        "LD_PRELOAD": "x.so", "BASH_ENV": "x", "LD_AUDIT": "x.so",
         "OMP_NUM_THREADS": "1", "SLURM_JOB_ID": "7", "RANK": "0", "MASTER_ADDR": "x", "PYTHONPATH": "src"}})
     assert plan.program.environment == {"OMP_NUM_THREADS": "1", "PYTHONPATH": "src"}
+    assert any("LD_PRELOAD=x.so" in note for note in plan.notes)
 
 
 def test_short_and_long_runs(tmp_path: Path) -> None:
