@@ -218,7 +218,7 @@ def case(sources: tuple[Healthy, ...], number: int, seed: int = 0) -> tuple[str,
             for _ in range(rng.choice((1, 1, 2))):
                 change = rng.choices(*CHANGES)[0]
                 done.append(change.__name__)
-                with contextlib.suppress(sqlite3.Error, ValueError, TypeError, RecursionError):  # of what is left
+                with contextlib.suppress(sqlite3.Error, ValueError, TypeError, RecursionError):
                     change(path, rng)
                 if change is extra:  # whose views have no end
                     break
