@@ -253,10 +253,11 @@ def test_the_sampler_finds_a_peak_and_draws_the_same_again(tmp_path: Path) -> No
 def test_two_points_of_a_real_workload(tmp_path: Path) -> None:
     done = subprocess.run(
         own_command("sweep", "--workload", "input_starved", "--set", "size=smallest", "--grid", "workers=0,2",
-                    "--steps", "20", "--repeats", "1", "--json", "-o", str(tmp_path / "out")),
+                    "--steps", "60", "--repeats", "1", "--json", "-o", str(tmp_path / "out")),
         cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=180)
     answer = told(done)
     assert [len(point["runs"]) for point in answer["points"]] == [1, 1]
-    assert all(point["rate"]["median"] > 0 and point["memory_bytes"] > 1e7 for point in answer["points"])
+    for point in answer["points"]:  # on a busy machine one may stall, which is told
+        assert point["left_out"] or (point["rate"]["median"] > 0 and point["memory_bytes"] > 1e7)
     assert "workers=" in answer["best"]["label"] and answer["best"]["command"].startswith("stepscope record")
     assert any("no noise band" in note for note in answer["notes"])
