@@ -56,7 +56,7 @@ def test_kept_recordings_are_not_taken_for_new_ones(tmp_path: Path) -> None:
     recorded(tmp_path)
     (tmp_path / "kept").mkdir()
     make_run(tmp_path / "kept" / "1a.stepscope")
-    done = verify(tmp_path, "--keep", str(tmp_path / "kept"))
+    done = verify(tmp_path, "--try", "num_workers=2", "--keep", str(tmp_path / "kept"))
     assert done.returncode == 2 and "exists already" in done.stderr
 
 
