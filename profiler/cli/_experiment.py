@@ -46,11 +46,16 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
 
         result = verify(plan, folder, Listener(tick, pair))
     if result.pairs:
-        try:
-            append_result(path, "experiment", result.to_json())
-        except RunError as error:  # on read-only media the figures are still worth printing
-            tell(f"stepscope: the result is not kept in the run: {error}")
+        keep_result(path, "experiment", result.to_json())
     return result
+
+
+def keep_result(path: Path, kind: str, told: Mapping[str, Any]) -> None:
+    """Add a result to the run file. On read-only media that is told: the figures are still worth printing."""
+    try:
+        append_result(path, kind, told)
+    except RunError as error:
+        tell(f"stepscope: the result is not kept in the run: {error}")
 
 
 def budget(plan: Plan) -> str:

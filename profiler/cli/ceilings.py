@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, duration, plain, print_json, print_table, shown
-from profiler.cli._experiment import recordings
+from profiler.cli._experiment import keep_result, recordings
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._streams import tell
 from profiler.errors import RunError, UsageError
@@ -34,7 +34,6 @@ from profiler.experiments.sweep.subject import check_found, of_workload
 from profiler.paths import working_dir
 from profiler.rules.base import plural
 from profiler.run.reader import Run
-from profiler.run.results import append_result
 from profiler.units import format_ms, format_rate, ms_decimals
 
 TAKES_COMMAND = True
@@ -66,10 +65,7 @@ def run(args: argparse.Namespace) -> int:
         result = measure(plan, folder, _listener(bar))
     told = plain(result.to_json())
     if args.run is not None and result.levels():
-        try:
-            append_result(args.run, "ceilings", told)
-        except RunError as error:  # on read-only media the figures are still worth printing
-            tell(f"stepscope: the result is not kept in the run: {error}")
+        keep_result(args.run, "ceilings", told)
     if args.json:
         print_json(told)
     else:

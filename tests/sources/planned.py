@@ -30,3 +30,14 @@ PLANNED = {
     "gpu.clock_mem": 2619,
     "gpu.throttle": 0x24,
 }
+
+# What a call of a device at every tick is for.
+FAST = {
+    "nvmlDeviceGetUtilizationRates": {"gpu.util", "gpu.mem_util"},
+    "nvmlDeviceGetMemoryInfo_v2": {"gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"},
+    "nvmlDeviceGetPowerUsage": {"gpu.power"},
+    "nvmlDeviceGetTotalEnergyConsumption": {"gpu.energy"},
+    "nvmlDeviceGetTemperature": {"gpu.temperature"},
+    "nvmlDeviceGetClockInfo": {"gpu.clock_sm", "gpu.clock_mem"},
+    "nvmlDeviceGetCurrentClocksEventReasons": {"gpu.throttle"},
+}

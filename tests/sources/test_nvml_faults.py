@@ -8,20 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.sources.planned import MIB
+from tests.sources.planned import FAST, MIB
 
 Start = Callable[..., Any]
-# What a call of a device is for; of those that something else stands in for, nothing.
-FAST = {
-    "nvmlDeviceGetUtilizationRates": {"gpu.util", "gpu.mem_util"},
-    "nvmlDeviceGetMemoryInfo_v2": {"gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"},
-    "nvmlDeviceGetPowerUsage": {"gpu.power"},
-    "nvmlDeviceGetTotalEnergyConsumption": {"gpu.energy"},
-    "nvmlDeviceGetTemperature": {"gpu.temperature"},
-    "nvmlDeviceGetClockInfo": {"gpu.clock_sm", "gpu.clock_mem"},
-    "nvmlDeviceGetCurrentClocksEventReasons": {"gpu.throttle"},
-}
 GPM = {"gpu.sm_active", "gpu.sm_occupancy", "gpu.tensor_active", "gpu.dram_active"}
+# What a call of a device is for; of those that something else stands in for, nothing.
 SLOW = {
     "nvmlDeviceGetPcieThroughput": {"gpu.pcie_rx", "gpu.pcie_tx"},
     "nvmlGpmSampleGet": GPM, "nvmlGpmMetricsGet": GPM,

@@ -8,20 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.sources.planned import PLANNED
+from tests.sources.planned import FAST, PLANNED
 
 Start = Callable[..., Any]
 FOREVER = 600_000
 
-FAST = {
-    "nvmlDeviceGetUtilizationRates": {"gpu.util", "gpu.mem_util"},
-    "nvmlDeviceGetMemoryInfo_v2": {"gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"},
-    "nvmlDeviceGetPowerUsage": {"gpu.power"},
-    "nvmlDeviceGetTotalEnergyConsumption": {"gpu.energy"},
-    "nvmlDeviceGetTemperature": {"gpu.temperature"},
-    "nvmlDeviceGetClockInfo": {"gpu.clock_sm", "gpu.clock_mem"},
-    "nvmlDeviceGetCurrentClocksEventReasons": {"gpu.throttle"},
-}
 SLOW = {
     "nvmlDeviceGetPcieThroughput": {"gpu.pcie_rx", "gpu.pcie_tx"},
     "nvmlGpmSampleGet": {"gpu.sm_active"},

@@ -2,8 +2,11 @@
 
 import json
 import time
+from itertools import islice
 
 import torch
+
+from .parts import parts_of
 
 EVERY = 7  # fetches; batches of 2, 4, 8 or 16 workers come in bursts, which are no multiple of 7
 _TOLD_NS = 1_000_000_000  # between two summaries
@@ -58,12 +61,9 @@ def sizes(batch, depth=3):
     """(bytes of tensors, bytes of other arrays) in a batch. Workers share the memory of the first alone."""
     if isinstance(batch, torch.Tensor):
         return batch.numel() * batch.element_size(), 0
-    if isinstance(batch, (list, tuple)):
-        parts = batch
-    elif hasattr(batch, "values") and callable(batch.values):
-        parts = list(batch.values())
-    else:
+    parts = parts_of(batch)
+    if parts is None:
         size = getattr(batch, "nbytes", 0)
         return 0, size if isinstance(size, int) else 0
-    found = [sizes(part, depth - 1) for part in parts[:_PARTS]] if depth else []
+    found = [sizes(part, depth - 1) for part in islice(parts, _PARTS)] if depth else []
     return sum(size for size, _ in found), sum(size for _, size in found)

@@ -7,6 +7,7 @@ import torch
 
 from .batches import EVERY
 from .hook import Hook, hide_frames
+from .parts import parts_of
 from .phases import Loader
 from .sites import user_site
 from .tape import NOTED
@@ -160,13 +161,8 @@ def samples(batch, depth=3):
             return int(shape[0])
         except (IndexError, TypeError, ValueError):
             return 0
-    if depth:
-        if isinstance(batch, (list, tuple)):
-            parts = batch
-        elif hasattr(batch, "values") and callable(batch.values):
-            parts = batch.values()
-        else:
-            return 0
+    parts = parts_of(batch) if depth else None
+    if parts is not None:
         for part in parts:
             n = samples(part, depth - 1)
             if n:

@@ -5,6 +5,8 @@ import time
 
 import torch
 
+from .parts import parts_of
+
 _MOST = 256  # shapes that are told apart
 _TOLD_NS = 1_000_000_000  # between two summaries
 
@@ -65,13 +67,8 @@ def shape_of(batch, depth=3):
     """Of the first tensor with a dimension in a batch; None without one."""
     if isinstance(batch, torch.Tensor):
         return batch.shape if batch.dim() else None
-    if depth:
-        if isinstance(batch, (list, tuple)):
-            parts = batch
-        elif hasattr(batch, "values") and callable(batch.values):
-            parts = batch.values()
-        else:
-            return None
+    parts = parts_of(batch) if depth else None
+    if parts is not None:
         for part in parts:
             shape = shape_of(part, depth - 1)
             if shape is not None:
