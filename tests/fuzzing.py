@@ -10,21 +10,25 @@ import argparse
 import collections
 import faulthandler
 import json
+import math
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 HANG_S = 60
+FOR_EVER = 1 << 62  # cases
+Data = bytes | Mapping[str, bytes]  # of the one file, or of several in one folder by their names
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 
@@ -33,7 +37,7 @@ class Fuzz:
     """What is fuzzed: `module` runs `main` of it, `source` makes what `case` damages."""
 
     module: str
-    case: Callable[[Any, int, int], tuple[str, str, bytes]]  # (source, number, seed): done, file name, data
+    case: Callable[[Any, int, int], tuple[str, str, Data]]  # (source, number, seed): done, file name, data
     source: Callable[[], Any]
     examine: Callable[[Path], str]  # the word for how a file ended; anything else than a word is a failure
     memory: int      # bytes that a case may make resident
@@ -52,16 +56,20 @@ def _forget() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int) -> None:
-    """A worker: cases `first`, `first + stride`, ... below `count`; a JSON line before and after each."""
+def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int, until: float = math.inf) -> None:
+    """A worker: cases `first`, `first + stride`, ... below `count`; a JSON line before and after each.
+
+    It ends before a case that would begin after `until`, seconds of the monotonic clock.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (fuzz.addresses, fuzz.addresses))
     sources = fuzz.source()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, count, stride):
+            if time.monotonic() >= until:
+                return
             done, name, data = fuzz.case(sources, number, seed)
             print(json.dumps({"begin": number, "done": done}), flush=True)
-            path = Path(folder) / name
-            path.write_bytes(data)
+            path = put(Path(tempfile.mkdtemp(dir=folder)), name, data)
             _forget()
             faulthandler.dump_traceback_later(HANG_S, exit=True)
             begin, reason = time.perf_counter(), ""
@@ -75,7 +83,14 @@ def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int) -> None:
                 outcome, reason = "failure", f"{reason} {peak >> 20} MiB resident".strip()
             print(json.dumps({"end": number, "outcome": outcome, "reason": reason, "peak": peak,
                               "seconds": time.perf_counter() - begin}), flush=True)
-            path.unlink(missing_ok=True)
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def put(folder: Path, name: str, data: Data) -> Path:
+    """The files of a case; the path of the one that is looked at."""
+    for other, content in ({name: data} if isinstance(data, bytes) else data).items():
+        (folder / other).write_bytes(content)
+    return folder / name
 
 
 def _reason(error: BaseException) -> str:
@@ -85,12 +100,13 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:200]} at {where}"
 
 
-def _watched(fuzz: Fuzz, first: int, count: int, stride: int, seed: int) -> Iterator[dict[str, Any]]:
+def _watched(fuzz: Fuzz, first: int, count: int, stride: int, seed: int,
+             until: float) -> Iterator[dict[str, Any]]:
     """What became of every case of one share, whatever becomes of the workers."""
-    while first < count:
+    while first < count and time.monotonic() < until:
         with tempfile.TemporaryFile() as err:
             command = [sys.executable, "-m", fuzz.module, "--worker", f"{first},{stride}",
-                       "--seed", str(seed), "--count", str(count)]
+                       "--seed", str(seed), "--count", str(count), "--until", str(until)]
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True, cwd=ROOT,
                                      env={**os.environ, **ENVIRONMENT})
             assert child.stdout
@@ -113,23 +129,25 @@ def _watched(fuzz: Fuzz, first: int, count: int, stride: int, seed: int) -> Iter
             first = at + stride
 
 
-def run(fuzz: Fuzz, count: int, seed: int, workers: int) -> list[dict[str, Any]]:
-    """All cases; a record of each."""
+def run(fuzz: Fuzz, count: int, seed: int, workers: int, seconds: float = math.inf) -> list[dict[str, Any]]:
+    """All cases, or those of some seconds; a record of each."""
     records: list[dict[str, Any]] = []
     begin, shown = time.monotonic(), sys.stderr.isatty()
+    until = begin + seconds
 
     def share(k: int) -> None:
-        for record in _watched(fuzz, k, count, workers, seed):
+        for record in _watched(fuzz, k, count, workers, seed, until):
             records.append(record)
             if shown:
-                print(f"\r{len(records)} of {count}", end="", file=sys.stderr)
+                print(f"\r{len(records)} cases", end="", file=sys.stderr)
 
     threads = [threading.Thread(target=share, args=(k,)) for k in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print(f"{len(records)} cases in {time.monotonic() - begin:.0f} s", flush=True)
+    took = time.monotonic() - begin
+    print(f"{len(records)} cases in {took:.0f} s, {len(records) / took:.1f} a second", flush=True)
     return sorted(records, key=lambda r: r["number"])
 
 
@@ -152,36 +170,38 @@ def report(fuzz: Fuzz, records: list[dict[str, Any]], count: int, seed: int, kee
             print(f"    case {record['number']}: {record['done']}")
             if keep:
                 _, name, data = fuzz.case(sources, record["number"], seed)
-                (keep / f"{record['number']}-{name}").write_bytes(data)
-    return 1 if failures or len(records) != count else 0
+                folder = keep / f"{fuzz.module.split('.')[1]}-{record['number']}"
+                folder.mkdir(parents=True, exist_ok=True)
+                put(folder, name, data)
+    return 1 if failures or not records or (count != FOR_EVER and len(records) != count) else 0
 
 
 def main(fuzz: Fuzz, doc: str) -> int:
     """The command line of a fuzzing module."""
     parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
     parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--minutes", type=float, help="as many cases as these take, in place of --count")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="write the first failing files here")
     parser.add_argument("--case", type=int, help="one case alone, in this process")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="with --case: write its file, run nothing")
+    parser.add_argument("--write", type=Path, metavar="DIR", help="with --case: write its files, run nothing")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--until", type=float, default=math.inf, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
         first, stride = map(int, args.worker.split(","))
-        work(fuzz, first, args.count, stride, args.seed)
+        work(fuzz, first, args.count, stride, args.seed, args.until)
         return 0
     if args.case is not None:
         done, name, data = fuzz.case(fuzz.source(), args.case, args.seed)
-        print(f"{done}: {name}, {len(data)} bytes")
+        print(f"{done}: {name}, {sum(map(len, [data] if isinstance(data, bytes) else data.values()))} bytes")
         if args.write:
-            args.write.write_bytes(data)
+            args.write.mkdir(parents=True, exist_ok=True)
+            put(args.write, name, data)
             return 0
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / name
-            path.write_bytes(data)
-            print(fuzz.examine(path))
+            print(fuzz.examine(put(Path(folder), name, data)))
         return 0
-    if args.keep:
-        args.keep.mkdir(parents=True, exist_ok=True)
-    return report(fuzz, run(fuzz, args.count, args.seed, args.workers), args.count, args.seed, args.keep)
+    count, seconds = (FOR_EVER, args.minutes * 60) if args.minutes else (args.count, math.inf)
+    return report(fuzz, run(fuzz, count, args.seed, args.workers, seconds), count, args.seed, args.keep)

@@ -1,7 +1,7 @@
 """Damaged traces through the whole engine: each ends in a result that says what was lost, or one TraceError.
 
-    python -m tests.importers.fuzz --count 10000 [--seed 0] [--workers 2] [--keep DIR]
-    python -m tests.importers.fuzz --case 123 --write FILE
+    python -m tests.importers.fuzz --count 10000 [--minutes M] [--seed 0] [--workers 2] [--keep DIR]
+    python -m tests.importers.fuzz --case 123 --write DIR
 
 How they are run: tests/fuzzing.py. Prints a summary and every failure; the exit status is 1 at any.
 """

@@ -1,7 +1,7 @@
 """Damaged and hostile run files through all that reads them: each ends in a result or in one RunError.
 
-    python -m tests.run.fuzz --count 10000 [--seed 0] [--workers 2] [--keep DIR]
-    python -m tests.run.fuzz --case 123 --write FILE
+    python -m tests.run.fuzz --count 10000 [--minutes M] [--seed 0] [--workers 2] [--keep DIR]
+    python -m tests.run.fuzz --case 123 --write DIR
 
 How they are run: tests/fuzzing.py. Prints a summary and every failure; the exit status is 1 at any.
 """
