@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from profiler.experiments.result import Pair, Result
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, verify
 from profiler.metrics import stage_title
-from profiler.record.session import private_folder
+from profiler.record.private import private_folder, remove_folder
 from profiler.rules.base import plural
 from profiler.rules.words import parity, prediction, remedy, score
 from profiler.run.results import append_result
@@ -144,4 +143,4 @@ def recordings(kind: str, keep: Path | None) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)

@@ -19,6 +19,7 @@ from profiler.record.life import Life
 from profiler.record.options import TRACE_STEPS, Options, Outcome
 from profiler.record.output import Output
 from profiler.record.overhead import Overhead
+from profiler.record.private import remove_folder
 from profiler.record.ticks import SourceThread
 from profiler.record.wake import ENDING, Wake
 from profiler.run.writer import RunWriter
@@ -50,7 +51,7 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
                     options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
             raise
     finally:
-        session.remove_spool(spool)
+        remove_folder(spool)
 
 
 class Recorder:

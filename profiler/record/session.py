@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from profiler.errors import RunError
 from profiler.paths import working_dir
 from profiler.record import metadata
 from profiler.record.clock import Clock
 from profiler.record.environment import Probing, target_environment
 from profiler.record.options import Options
+from profiler.record.private import private_folder
 from profiler.record.target import PtyTarget, Target
 from profiler.run.alive import process_start
 from profiler.sources import Source
@@ -26,41 +22,11 @@ from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 
 SPOOL_PREFIX = "stepscope-spool-"
-LEFT_KEPT_S = 86400.0
 
 
 def make_spool() -> Path:
     """A private folder for what probes write. RunError when it cannot be made."""
     return private_folder(SPOOL_PREFIX)
-
-
-def private_folder(prefix: str) -> Path:
-    """A temporary folder of this process. RunError when it cannot be made.
-
-    Those of the same prefix that were left behind, for their process was killed, go after a day.
-    """
-    try:
-        base = Path(tempfile.gettempdir())
-    except OSError:
-        raise RunError("there is no folder for temporary files that can be written to",
-                       "Set TMPDIR to one with room") from None
-    for old in base.glob(f"{prefix}*"):
-        with suppress(OSError, ValueError):
-            pid = int(old.name.removeprefix(prefix).partition("-")[0])
-            if process_start(pid) is None and time.time() - old.stat().st_mtime > LEFT_KEPT_S:
-                shutil.rmtree(old, ignore_errors=True)
-    try:
-        return Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-"))
-    except OSError as error:
-        raise RunError(f"no folder can be made in {base}: {error.strerror}",
-                       "Set TMPDIR to one with room") from None
-
-
-def remove_spool(spool: Path) -> None:
-    """Away with it, whatever the target has made of it."""
-    shutil.rmtree(spool, ignore_errors=True)
-    with suppress(OSError):
-        spool.unlink(missing_ok=True)
 
 
 def first_meta(options: Options, clock: Clock) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from profiler.record.clock import Clock
 from profiler.record.environment import Probing, target_environment
 from profiler.record.options import Options, Outcome
 from profiler.record.output import HEAD, TAIL, Output
-from profiler.record.session import remove_spool
+from profiler.record.private import remove_folder
 from profiler.record.start import record_command
 
 
@@ -142,7 +142,7 @@ def test_the_private_folder_goes_whatever_became_of_it(tmp_path: Path) -> None:
                       lambda path: path.symlink_to(outside), lambda path: None):
         spool = tmp_path / "spool"
         turn_into(spool)
-        remove_spool(spool)
+        remove_folder(spool)
         assert not spool.exists() and not spool.is_symlink()
     assert (outside / "kept").exists()
 
