@@ -3,6 +3,7 @@
  * is set, for benchmarks. Keys: see the table below and nvml.py. */
 
 #define _GNU_SOURCE
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_GPUS = 16, MAX_RULES = 128, TEXT = 96, MAX_SYMBOLS = 96, MIB = 1 << 20 };
+enum { MAX_GPUS = 16, MAX_RULES = 512, TEXT = 96, MAX_SYMBOLS = 96, MIB = 1 << 20 };
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMEOUT = 10, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 
 typedef unsigned long long u64;
@@ -23,7 +24,8 @@ enum number { GPUS, UTIL, MEM_UTIL, POWER, ENERGY, TEMP, CLOCK_SM, CLOCK_MEM, TH
               GPM_PCIE_RX, GPM_NVLINK_RX, GPM_NVLINK_TX, PCIE_GEN_NOW, PCIE_WIDTH_NOW, PCIE_GEN_CARD, POWER_DEFAULT,
               APP_CLOCK, ECC_CORRECTED, ECC_UNCORRECTED, REMAP_CORRECTED, REMAP_UNCORRECTED, REMAP_PENDING,
               REMAP_FAILED, XID, XIDS, NVLINKS, NVLINKS_UP, BUFFER_UTIL, BUFFER_POWER, BUFFER_COUNT, BUFFER_STAMP,
-              BUFFER_PERIOD, MIG, SLICES, SLICE_TOTAL, SLICE_USED, NUMBERS };
+              BUFFER_PERIOD, CARD, MIG, SLICES, SLICE_TOTAL, SLICE_USED, PROC_USE, PROC_USE_COUNT,
+              PROC_USE_PID, PROC_USE_STAMP, PROC_USE_NONE, NUMBERS };
 static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [GPUS] = {"gpus", 2}, [UTIL] = {"util", 0}, [MEM_UTIL] = {"mem_util", 0}, [POWER] = {"power_mw", 100000},
     [ENERGY] = {"energy_mj", 1000000}, [TEMP] = {"temp_c", 40}, [CLOCK_SM] = {"clock_sm", 1500},
@@ -54,12 +56,21 @@ static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [BUFFER_UTIL] = {"buffer_util", 50}, [BUFFER_POWER] = {"buffer_power_mw", 100000},
     [BUFFER_COUNT] = {"buffer_count", 0}, [BUFFER_STAMP] = {"buffer_stamp_us", 0}, /* of the newest; 0: now */
     [BUFFER_PERIOD] = {"buffer_period_us", 20000},
+    [CARD] = {"card", 0}, /* which card has this index; by default the one of that number */
     [MIG] = {"mig", 0}, [SLICES] = {"slices", 2}, [SLICE_TOTAL] = {"slice_total", 10240ull * MIB},
     [SLICE_USED] = {"slice_used", 100ull * MIB},
+    [PROC_USE] = {"proc_use", 0}, [PROC_USE_COUNT] = {"proc_use_count", 0}, /* of processes that did something */
+    [PROC_USE_PID] = {"proc_use_pid", 1000}, [PROC_USE_STAMP] = {"proc_use_stamp_us", 0}, /* 0: just now */
+    [PROC_USE_NONE] = {"proc_use_none", NOT_FOUND}, /* what is answered where no process did anything */
     [LOST_INIT] = {"lost_init", 0}, /* raising it un-initialises the library once */
 };
 
-struct rule { char symbol[TEXT]; int device; unsigned from; int code; unsigned delay_ms; };
+/* What a call that succeeds answers instead of the truth. */
+enum junk { TRUTH, ONES, ZEROS, HUGE, NEGATIVE, NOT_A_NUMBER, INFINITE, PARTIAL, LONG, SHORT, WRONG_TYPE, NO_TEXT, JUNKS };
+static const char *junks[JUNKS] = {"truth", "ones", "zeros", "huge", "negative", "nan", "inf", "partial", "long",
+                                   "short", "wrong_type", "no_text"};
+
+struct rule { char symbol[TEXT]; int device; unsigned from; int code; unsigned delay_ms; int hang; enum junk junk; };
 static struct plan {
     u64 number[MAX_GPUS][NUMBERS];
     char name[MAX_GPUS][TEXT], uuid[MAX_GPUS][TEXT], driver[TEXT];
@@ -93,7 +104,7 @@ static void set_text(char (*field)[TEXT], int device, const char *value) {
         if (device < 0 || device == i) memcpy(field[i], out, TEXT);
 }
 
-static void add_rule(const char *symbol, int device, unsigned from, int code, unsigned delay_ms) {
+static struct rule *add_rule(const char *symbol, int device, unsigned from, int code, unsigned delay_ms) {
     if (next.count == MAX_RULES) fail("too many rules", symbol);
     struct rule *rule = &next.rules[next.count++];
     snprintf(rule->symbol, TEXT, "%s", symbol);
@@ -101,11 +112,20 @@ static void add_rule(const char *symbol, int device, unsigned from, int code, un
     rule->from = from;
     rule->code = code;
     rule->delay_ms = delay_ms;
+    return rule;
 }
 
-/* KEY VALUE, KEY:INDEX VALUE, ret[@K][:INDEX] SYMBOL CODE, delay_ms[:INDEX] SYMBOL MS, ret_all[:INDEX] CODE */
+static enum junk junk_of(const char *word, const char *line) {
+    int k = 0;
+    while (k < JUNKS && strcmp(word, junks[k])) k++;
+    if (k == JUNKS) fail("unknown junk", line);
+    return (enum junk)k;
+}
+
+/* KEY VALUE, KEY:INDEX VALUE, ret[@K][:INDEX] SYMBOL CODE, delay_ms[:INDEX] SYMBOL MS, ret_all[:INDEX] CODE,
+ * hang[:INDEX] SYMBOL, junk[:INDEX] SYMBOL WORD */
 static void parse(char *line) {
-    char key[TEXT], symbol[TEXT];
+    char key[TEXT], symbol[TEXT], word[TEXT];
     int used = 0, device = -1;
     long long code;
     unsigned from = 1;
@@ -119,6 +139,10 @@ static void parse(char *line) {
         add_rule(symbol, device, from, (int)code, 0);
     } else if (!strcmp(key, "delay_ms") && sscanf(value, "%95s %lli", symbol, &code) == 2) {
         add_rule(symbol, device, from, 0, (unsigned)code);
+    } else if (!strcmp(key, "hang") && sscanf(value, "%95s", symbol) == 1) {
+        add_rule(symbol, device, from, 0, 0)->hang = 1;
+    } else if (!strcmp(key, "junk") && sscanf(value, "%95s %95s", symbol, word) == 2) {
+        add_rule(symbol, device, from, 0, 0)->junk = junk_of(word, line);
     } else if (!strcmp(key, "ret_all") && sscanf(value, "%lli", &code) == 1) {
         add_rule("*", device, from, (int)code, 0);
     } else if (!strcmp(key, "name")) {
@@ -151,7 +175,7 @@ static void look_at_plan(void) {
     memset(&next, 0, sizeof next);
     snprintf(next.driver, TEXT, "580.00.00");
     for (int i = 0; i < MAX_GPUS; i++) {
-        for (int k = 0; k < NUMBERS; k++) next.number[i][k] = numbers[k].value;
+        for (int k = 0; k < NUMBERS; k++) next.number[i][k] = k == CARD ? (u64)i : numbers[k].value;
         snprintf(next.name[i], TEXT, "Stand-in GPU");
         snprintf(next.uuid[i], TEXT, "GPU-00000000-0000-0000-0000-%012d", i);
     }
@@ -168,32 +192,102 @@ static void look_at_plan(void) {
     plan = next; /* as a whole: another thread may be reading values */
 }
 
+/* Calls that hang now: until the plan says so no more. Tests need not wait for a call to be late. */
+enum { MAX_HANGING = 64 };
+struct hanging { u64 serial, thread; };
+static struct hanging hanging[MAX_HANGING];
+static u64 hangs = 0;
+
+int stand_in_hanging(struct hanging *out, int room) {
+    int n = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < MAX_HANGING; i++)
+        if (hanging[i].serial && n < room) out[n++] = hanging[i];
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+static const struct rule *rule_of(const char *symbol, int device, int k, int i) {
+    const struct rule *rule = &plan.rules[i];
+    if (rule->device >= 0 && rule->device != device) return NULL;
+    if (strcmp(rule->symbol, "*") && strcmp(rule->symbol, symbol)) return NULL;
+    return (rule->device >= 0 ? calls[k].of[device] : calls[k].all) < rule->from ? NULL : rule;
+}
+
+static int hangs_now(const char *symbol, int device, int k) {
+    for (int i = 0; i < plan.count; i++) {
+        const struct rule *rule = rule_of(symbol, device, k, i);
+        if (rule && rule->hang) return 1;
+    }
+    return 0;
+}
+
+/* Called and left with the lock. */
+static void hang(const char *symbol, int device, int k) {
+    int at = 0;
+    while (at < MAX_HANGING && hanging[at].serial) at++;
+    if (at == MAX_HANGING) fail("too many calls hang", symbol);
+    hanging[at] = (struct hanging){++hangs, (u64)pthread_self()};
+    do {
+        pthread_mutex_unlock(&lock);
+        usleep(1000);
+        pthread_mutex_lock(&lock);
+        look_at_plan();
+    } while (hangs_now(symbol, device, k));
+    hanging[at].serial = 0;
+}
+
+static __thread enum junk junk; /* of the call under way */
+
 /* What every call does first: look at the plan, count, wait, and find the planned error. */
 static int enter(const char *symbol, int device) {
     unsigned delay = 0;
     int code = SUCCESS, k = 0;
     pthread_mutex_lock(&lock);
     look_at_plan();
-    while (k < MAX_SYMBOLS && calls[k].symbol && calls[k].symbol != symbol) k++;
+    while (k < MAX_SYMBOLS && calls[k].symbol && strcmp(calls[k].symbol, symbol)) k++;
     if (k == MAX_SYMBOLS) fail("too many symbols", symbol);
     calls[k].symbol = symbol;
     calls[k].all++;
     if (device >= 0) calls[k].of[device]++;
+    if (hangs_now(symbol, device, k)) hang(symbol, device, k);
     if (!strcmp(symbol, "nvmlInitWithFlags")) ready = 1;
     else if (!ready) code = UNINITIALIZED;
+    junk = TRUTH;
     for (int i = 0; i < plan.count; i++) {
-        const struct rule *rule = &plan.rules[i];
-        if (rule->device >= 0 && rule->device != device) continue;
-        if (strcmp(rule->symbol, "*") && strcmp(rule->symbol, symbol)) continue;
-        if ((rule->device >= 0 ? calls[k].of[device] : calls[k].all) < rule->from) continue;
-        if (rule->delay_ms) delay = rule->delay_ms;
-        else if (code != UNINITIALIZED) code = rule->code;
+        const struct rule *rule = rule_of(symbol, device, k, i);
+        if (!rule) continue;
+        if (rule->junk) junk = rule->junk;
+        else if (rule->delay_ms) delay = rule->delay_ms;
+        else if (code != UNINITIALIZED && !rule->hang) code = rule->code;
     }
     if (device >= 0 && !strcmp(symbol, "nvmlDeviceGetPcieThroughput"))
         delay += (unsigned)plan.number[device][PCIE_BLOCK];
     pthread_mutex_unlock(&lock);
     if (delay) usleep(delay * 1000);
     return code;
+}
+
+/* What the call answered becomes what the plan has in its place. Bytes of an integer, the lowest first. */
+static void spoil(void *out, size_t size) {
+    unsigned char *byte = out;
+    if (junk == ZEROS) memset(out, 0, size);
+    if (junk != ONES && junk != HUGE && junk != NEGATIVE) return;
+    memset(out, 0xff, size);
+    if (junk == HUGE) byte[size - 1] = 0x7f;
+    if (junk == NEGATIVE) byte[0] = 0xfb; /* -5 */
+}
+#define SPOIL(place) spoil(&(place), sizeof(place))
+static void spoil_share(double *out) {
+    static const double of[JUNKS] = {[HUGE] = 1e300, [NEGATIVE] = -5, [NOT_A_NUMBER] = NAN, [INFINITE] = INFINITY};
+    if (of[junk] != 0) *out = of[junk];
+    else if (junk == ONES || junk == ZEROS) spoil(out, sizeof *out);
+}
+static void spoil_text(char *out, unsigned size) {
+    if (junk == ONES) memset(out, 0xff, size);
+    if (junk == HUGE) memset(out, 'A', size); /* without an end */
+    if (junk == ZEROS) memset(out, 0, size);
+    if (junk == NO_TEXT) snprintf(out, size, "%s", "\xf8\x84 bad");
 }
 
 /* Handles are the index + 1, so that none is null; of MIG slices 1000 + 16 * the device's index + their own. */
@@ -204,7 +298,7 @@ static int enter(const char *symbol, int device) {
     int fn(void *handle, type *out) { \
         int d = DEVICE(handle); \
         int code = enter(#fn, d); \
-        if (!code) *out = (type)NUMBER(k); \
+        if (!code) { *out = (type)NUMBER(k); SPOIL(*out); } \
         return code; \
     }
 
@@ -230,7 +324,7 @@ const char *nvmlErrorString(int code) {
 
 static int text(const char *symbol, int device, char *out, unsigned size, const char *value) {
     int code = enter(symbol, device);
-    if (!code) snprintf(out, size, "%s", value);
+    if (!code) { snprintf(out, size, "%s", value); spoil_text(out, size); }
     return code;
 }
 
@@ -242,24 +336,24 @@ int nvmlSystemGetNVMLVersion(char *out, unsigned size) {
 }
 int nvmlSystemGetCudaDriverVersion(int *out) {
     int code = enter("nvmlSystemGetCudaDriverVersion", -1);
-    if (!code) *out = (int)plan.number[0][CUDA];
+    if (!code) { *out = (int)plan.number[0][CUDA]; SPOIL(*out); }
     return code;
 }
 int nvmlSystemGetCudaDriverVersion_v2(int *out) {
     int code = enter("nvmlSystemGetCudaDriverVersion_v2", -1);
-    if (!code) *out = (int)plan.number[0][CUDA];
+    if (!code) { *out = (int)plan.number[0][CUDA]; SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetCount_v2(unsigned *out) {
     int code = enter("nvmlDeviceGetCount_v2", -1);
-    if (!code) *out = (unsigned)plan.number[0][GPUS];
+    if (!code) { *out = (unsigned)plan.number[0][GPUS]; SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out) {
     if (index >= MAX_GPUS) return INVALID;
     int code = enter("nvmlDeviceGetHandleByIndex_v2", (int)index);
     if (!code && index >= plan.number[0][GPUS]) return INVALID;
-    if (!code) *out = (void *)(size_t)(index + 1);
+    if (!code) *out = (void *)(size_t)(plan.number[index][CARD] + 1);
     return code;
 }
 int nvmlDeviceGetName(void *handle, char *out, unsigned size) {
@@ -290,24 +384,24 @@ GETTER(nvmlDeviceGetPowerManagementDefaultLimit, unsigned, POWER_DEFAULT)
 int nvmlDeviceGetUtilizationRates(void *handle, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetUtilizationRates", d);
     if (!code && SLICE(handle) >= 0) return NOT_SUPPORTED;
-    if (!code) { out[0] = (unsigned)NUMBER(UTIL); out[1] = (unsigned)NUMBER(MEM_UTIL); }
+    if (!code) { out[0] = (unsigned)NUMBER(UTIL); out[1] = (unsigned)NUMBER(MEM_UTIL); SPOIL(out[0]); SPOIL(out[1]); }
     return code;
 }
 int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetTemperature", d);
     (void)sensor;
-    if (!code) *out = (unsigned)NUMBER(TEMP);
+    if (!code) { *out = (unsigned)NUMBER(TEMP); SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetTemperatureV(void *handle, int *out) { /* version, sensor, temperature */
     int d = DEVICE(handle), code = enter("nvmlDeviceGetTemperatureV", d);
-    if (!code) out[2] = (int)NUMBER(TEMP);
+    if (!code) { out[2] = (int)NUMBER(TEMP); SPOIL(out[2]); }
     return code;
 }
 static int clock_of(const char *symbol, void *handle, int type, unsigned *out, int sm, int mem) {
     int d = DEVICE(handle), code = enter(symbol, d);
     if (!code && type != 1 && type != 2) return INVALID;
-    if (!code) *out = (unsigned)NUMBER(type == 1 ? sm : mem);
+    if (!code) { *out = (unsigned)NUMBER(type == 1 ? sm : mem); SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetClockInfo(void *handle, int type, unsigned *out) {
@@ -319,12 +413,12 @@ int nvmlDeviceGetMaxClockInfo(void *handle, int type, unsigned *out) {
 
 int nvmlDeviceGetPcieThroughput(void *handle, int counter, unsigned *out) { /* 0: sent, 1: received */
     int d = DEVICE(handle), code = enter("nvmlDeviceGetPcieThroughput", d);
-    if (!code) *out = (unsigned)NUMBER(counter == 1 ? PCIE_RX : PCIE_TX);
+    if (!code) { *out = (unsigned)NUMBER(counter == 1 ? PCIE_RX : PCIE_TX); SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetCudaComputeCapability", d);
-    if (!code) { *major = (int)NUMBER(CC_MAJOR); *minor = (int)NUMBER(CC_MINOR); }
+    if (!code) { *major = (int)NUMBER(CC_MAJOR); *minor = (int)NUMBER(CC_MINOR); SPOIL(*major); SPOIL(*minor); }
     return code;
 }
 
@@ -336,6 +430,8 @@ int nvmlDeviceGetMemoryInfo(void *handle, struct memory_v1 *out) { /* counts wha
     out->total = NUMBER(MEM_TOTAL);
     out->used = NUMBER(MEM_USED) + NUMBER(MEM_RESERVED);
     out->free = out->total > out->used ? out->total - out->used : 0;
+    SPOIL(*out);
+    if (junk == PARTIAL) out->free = out->used = 0;
     return SUCCESS;
 }
 int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *out) {
@@ -345,12 +441,15 @@ int nvmlDeviceGetMemoryInfo_v2(void *handle, struct memory_v2 *out) {
     if (SLICE(handle) >= 0) {
         *out = (struct memory_v2){out->version, NUMBER(SLICE_TOTAL), 0, NUMBER(SLICE_TOTAL) - NUMBER(SLICE_USED),
                                   NUMBER(SLICE_USED)};
+        SPOIL(*out);
         return SUCCESS;
     }
     out->total = NUMBER(MEM_TOTAL);
     out->reserved = NUMBER(MEM_RESERVED);
     out->used = NUMBER(MEM_USED);
     out->free = out->total > out->used + out->reserved ? out->total - out->used - out->reserved : 0;
+    SPOIL(*out);
+    if (junk == PARTIAL) out->free = out->used = 0;
     return SUCCESS;
 }
 
@@ -359,11 +458,15 @@ static int processes(const char *symbol, void *handle, unsigned *count, char *ou
     int d = DEVICE(handle), code = enter(symbol, d);
     if (code) return code;
     unsigned n = (unsigned)NUMBER(of), room = *count;
+    if (junk == SHORT) n = 0;
     *count = n;
     if (n == 0) return SUCCESS;
     if (!out || room < n) return INSUFFICIENT_SIZE;
+    if (junk == LONG) *count = 100000; /* more than there is room for */
     for (unsigned i = 0; i < n; i++) {
         struct process record = {(unsigned)NUMBER(PROC_PID) + i, NUMBER(PROC_MEM), 0xffffffffu, 0xffffffffu};
+        SPOIL(record.pid);
+        SPOIL(record.memory);
         size_t size = NUMBER(PROC_STRIDE);
         memcpy(out + i * size, &record, size < sizeof record ? size : sizeof record);
     }
@@ -375,6 +478,45 @@ PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v3, PROCS)
 PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v2, PROCS)
 PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, GRAPHICS_PROCS)
 PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, GRAPHICS_PROCS)
+
+/* What each process did: samples newer than a stamp; a stamp that is planned is told whatever was asked. */
+static u64 use_stamp(int d) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return NUMBER(PROC_USE_STAMP) ? NUMBER(PROC_USE_STAMP) : (u64)now.tv_sec * 1000000 + (u64)now.tv_nsec / 1000;
+}
+struct use { unsigned pid; u64 stamp; unsigned sm, mem, enc, dec; };
+int nvmlDeviceGetProcessUtilization(void *handle, struct use *out, unsigned *count, u64 since) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetProcessUtilization", d);
+    unsigned n = (unsigned)NUMBER(PROC_USE_COUNT), room = *count;
+    (void)since;
+    if (code) return code;
+    if (!n) return (int)NUMBER(PROC_USE_NONE);
+    *count = n;
+    if (!out || room < n) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = (struct use){(unsigned)NUMBER(PROC_USE_PID) + i, use_stamp(d), (unsigned)NUMBER(PROC_USE), 0, 0, 0};
+        SPOIL(out[i].sm);
+    }
+    return SUCCESS;
+}
+struct use_info { u64 stamp; unsigned pid, sm, mem, enc, dec, jpg, ofa; };
+struct use_infos { unsigned version, count; u64 since; struct use_info *of; };
+int nvmlDeviceGetProcessesUtilizationInfo(void *handle, struct use_infos *out) {
+    int d = DEVICE(handle), code = enter("nvmlDeviceGetProcessesUtilizationInfo", d);
+    unsigned n = (unsigned)NUMBER(PROC_USE_COUNT), room = out->count;
+    if (code) return code;
+    if (out->version != (sizeof *out | 1u << 24)) return VERSION_MISMATCH;
+    if (!n) return (int)NUMBER(PROC_USE_NONE);
+    out->count = n;
+    if (!out->of || room < n) return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < n; i++) {
+        out->of[i] = (struct use_info){use_stamp(d), (unsigned)NUMBER(PROC_USE_PID) + i, (unsigned)NUMBER(PROC_USE),
+                                       0, 0, 0, 0, 0};
+        SPOIL(out->of[i].sm);
+    }
+    return SUCCESS;
+}
 
 /* GPM. A sample knows its device; values are those of the plan when they are asked for. */
 struct gpm_support { unsigned version, supported; };
@@ -390,7 +532,7 @@ static const struct { unsigned id; int key; } gpm_ids[] = { /* shares in per mil
 int nvmlGpmQueryDeviceSupport(void *handle, struct gpm_support *out) {
     int d = DEVICE(handle), code = enter("nvmlGpmQueryDeviceSupport", d);
     if (!code && out->version != 1) return VERSION_MISMATCH;
-    if (!code) out->supported = (unsigned)NUMBER(GPM);
+    if (!code) { out->supported = (unsigned)NUMBER(GPM); SPOIL(out->supported); }
     return code;
 }
 int nvmlGpmSampleAlloc(struct gpm_sample **out) {
@@ -420,6 +562,7 @@ int nvmlGpmMetricsGet(struct gpm_get *get) {
             if (gpm_ids[k].id == metric->id && (metric->id < 20 || NUMBER(GPM_RATES))) key = gpm_ids[k].key;
         metric->code = key == NUMBERS ? 3 : SUCCESS;
         if (key != NUMBERS) metric->value = metric->id < 20 ? (double)NUMBER(key) / 10 : (double)NUMBER(key);
+        spoil_share(&metric->value);
     }
     return code;
 }
@@ -433,7 +576,7 @@ int nvmlGpmMigSampleGet(void *handle, unsigned instance, struct gpm_sample *samp
 
 int nvmlDeviceGetApplicationsClock(void *handle, int type, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetApplicationsClock", d);
-    if (!code) *out = (unsigned)NUMBER(type == 1 ? APP_CLOCK : CLOCK_MEM);
+    if (!code) { *out = (unsigned)NUMBER(type == 1 ? APP_CLOCK : CLOCK_MEM); SPOIL(*out); }
     return code;
 }
 
@@ -441,7 +584,7 @@ int nvmlDeviceGetApplicationsClock(void *handle, int type, unsigned *out) {
 int nvmlDeviceGetTotalEccErrors(void *handle, int type, int counter, u64 *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetTotalEccErrors", d);
     if (!code && counter != 0) return INVALID;
-    if (!code) *out = NUMBER(type == 1 ? ECC_UNCORRECTED : ECC_CORRECTED);
+    if (!code) { *out = NUMBER(type == 1 ? ECC_UNCORRECTED : ECC_CORRECTED); SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncorrected, unsigned *pending,
@@ -452,6 +595,10 @@ int nvmlDeviceGetRemappedRows(void *handle, unsigned *corrected, unsigned *uncor
     *uncorrected = (unsigned)NUMBER(REMAP_UNCORRECTED);
     *pending = (unsigned)NUMBER(REMAP_PENDING);
     *failed = (unsigned)NUMBER(REMAP_FAILED);
+    SPOIL(*corrected);
+    SPOIL(*uncorrected);
+    SPOIL(*pending);
+    SPOIL(*failed);
     return SUCCESS;
 }
 struct event_set { int device; u64 given; };
@@ -471,9 +618,10 @@ int nvmlEventSetWait_v2(struct event_set *set, struct event *out, unsigned timeo
     int d = set->device, code = enter("nvmlEventSetWait_v2", d);
     (void)timeout_ms;
     if (code) return code;
-    if (set->given >= NUMBER(XIDS)) return TIMEOUT;
+    if (set->given >= NUMBER(XIDS) && !junk) return TIMEOUT;
     set->given++;
-    *out = (struct event){(void *)(size_t)(d + 1), 8, NUMBER(XID), 0xffffffffu, 0xffffffffu};
+    *out = (struct event){(void *)(size_t)(d + 1), junk == WRONG_TYPE ? 2 : 8, NUMBER(XID), 0xffffffffu, 0xffffffffu};
+    SPOIL(out->data);
     return SUCCESS;
 }
 int nvmlEventSetFree(struct event_set *set) {
@@ -485,19 +633,21 @@ int nvmlEventSetFree(struct event_set *set) {
 int nvmlDeviceGetNvLinkState(void *handle, unsigned link, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetNvLinkState", d);
     if (!code && link >= NUMBER(NVLINKS)) return INVALID;
-    if (!code) *out = link < NUMBER(NVLINKS_UP);
+    if (!code) { *out = link < NUMBER(NVLINKS_UP); SPOIL(*out); }
     return code;
 }
 struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char name[32]; };
 int nvmlDeviceGetPciInfo_v3(void *handle, struct pci *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetPciInfo_v3", d);
     if (!code) snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", 0x10 + d);
+    if (!code) spoil_text(out->name, sizeof out->name);
     return code;
 }
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *handle, unsigned link, struct pci *out) { /* all to the next device */
     int d = DEVICE(handle), code = enter("nvmlDeviceGetNvLinkRemotePciInfo_v2", d);
     (void)link;
     if (!code) snprintf(out->name, sizeof out->name, "00000000:%02X:00.0", 0x11 + d);
+    if (!code) spoil_text(out->name, sizeof out->name);
     return code;
 }
 
@@ -510,27 +660,30 @@ int nvmlDeviceGetSamples(void *handle, int type, u64 since, int *value_type, uns
     clock_gettime(CLOCK_REALTIME, &now);
     u64 n = NUMBER(BUFFER_COUNT), newest = NUMBER(BUFFER_STAMP), filled = 0;
     if (!newest) newest = (u64)now.tv_sec * 1000000 + (u64)now.tv_nsec / 1000;
-    *value_type = 1;
+    *value_type = junk == WRONG_TYPE ? 6 : 1;
     if (!out) { *count = 120; return SUCCESS; }
     for (u64 i = n; i-- > 0 && filled < *count;) {
         u64 stamp = newest - i * NUMBER(BUFFER_PERIOD);
         if (stamp <= since) continue;
         out[filled].stamp = stamp;
-        out[filled++].value.u = (unsigned)NUMBER(type == 0 ? BUFFER_POWER : BUFFER_UTIL);
+        out[filled].value.u = (unsigned)NUMBER(type == 0 ? BUFFER_POWER : BUFFER_UTIL);
+        SPOIL(out[filled].value.u);
+        if (junk == PARTIAL) out[filled].stamp = 0;
+        filled++;
     }
-    *count = (unsigned)filled;
+    *count = junk == LONG ? 100000 : junk == SHORT && filled ? 1 : (unsigned)filled;
     return filled ? SUCCESS : NOT_FOUND;
 }
 
 /* MIG: slices of a device that are handles of their own. */
 int nvmlDeviceGetMigMode(void *handle, unsigned *current, unsigned *pending) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetMigMode", d);
-    if (!code) *current = *pending = (unsigned)NUMBER(MIG);
+    if (!code) { *current = *pending = (unsigned)NUMBER(MIG); SPOIL(*current); }
     return code;
 }
 int nvmlDeviceGetMaxMigDeviceCount(void *handle, unsigned *out) {
     int d = DEVICE(handle), code = enter("nvmlDeviceGetMaxMigDeviceCount", d);
-    if (!code) *out = NUMBER(MIG) ? 7 : 0;
+    if (!code) { *out = NUMBER(MIG) ? 7 : 0; SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned index, void **out) {
@@ -541,7 +694,7 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *handle, unsigned index, void **out
 }
 int nvmlDeviceGetGpuInstanceId(void *handle, unsigned *out) {
     int code = enter("nvmlDeviceGetGpuInstanceId", DEVICE(handle));
-    if (!code) *out = 7 + (unsigned)SLICE(handle);
+    if (!code) { *out = 7 + (unsigned)SLICE(handle); SPOIL(*out); }
     return code;
 }
 int nvmlDeviceGetComputeInstanceId(void *handle, unsigned *out) {
