@@ -57,6 +57,7 @@ _ALL = (
     Metric("gpu.processes", "count", "processes"),
     Metric("gpu.other_processes", "count", "processes of others"),
     Metric("gpu.process_mem", "B", "memory by process"),  # index: pid
+    Metric("gpu.process_util", "share", "utilization by process"),  # index: pid
     # psutil, of the machine (per core: index) and of the target's tree.
     Metric("host.cpu", "share", "CPU"),
     Metric("host.core", "share", "CPU core"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psutil
@@ -15,7 +15,7 @@ from profiler.sources._library import FUNCTION_NOT_FOUND, NOT_FOUND, code_of
 from profiler.sources._readings import Reading
 from profiler.sources.tree import TargetTree
 
-MAX_PROCESSES = 32  # of one GPU whose memory is followed, over the run
+MAX_PROCESSES = 32  # of one GPU that are followed, over the run
 
 
 class GpuProcesses:
@@ -29,7 +29,7 @@ class GpuProcesses:
         self._gpu = gpu
         self._target = target if target is not None else TargetTree()
         self._read: dict[int, int | None] | None = None  # pid -> B, of this tick
-        self._followed: dict[int, int] = {}  # pid -> track
+        self._followed: dict[int, dict[str, int]] = {}  # pid -> metric -> track
         field = Field("processes", ("gpu.processes", "gpu.other_processes"), (Way(self._bind),))
         self._counts = Reading(gpu, field)
 
@@ -39,9 +39,14 @@ class GpuProcesses:
         if self._read:
             t_ns = clock.now_ns()
             for pid, memory in sorted(self._read.items(), key=lambda item: -(item[1] or 0)):
-                track = self._track(pid, sink)
-                if track is not None and memory is not None:
+                track = None if memory is None else self.track("gpu.process_mem", pid, sink)
+                if memory is not None and track is not None:
                     sink.sample(track, t_ns, memory)
+
+    @property
+    def listed(self) -> Mapping[int, int | None] | None:
+        """pid -> B (None where it is not told), of this tick; None where the driver gave no list."""
+        return self._read
 
     def stuck(self, sink: Sink, clock: Clock) -> None:
         self._counts.stuck(sink, clock)
@@ -63,12 +68,16 @@ class GpuProcesses:
 
         return read
 
-    def _track(self, pid: int, sink: Sink) -> int | None:
-        known = self._followed.get(pid)
-        if known is None and len(self._followed) < MAX_PROCESSES:
-            known = self._followed[pid] = sink.track(
-                "gpu.process_mem", device=self._gpu.id, index=pid, properties=self._about(pid))
-        return known
+    def track(self, metric: str, pid: int, sink: Sink, method: str = "") -> int | None:
+        """A metric's track of a process; None for one beyond those that are followed."""
+        if pid not in self._followed and len(self._followed) >= MAX_PROCESSES:
+            return None
+        tracks = self._followed.setdefault(pid, {})
+        if metric not in tracks:
+            how = {"method": method} if method else {}
+            tracks[metric] = sink.track(metric, device=self._gpu.id, index=pid,
+                                        properties={**self._about(pid), **how})
+        return tracks[metric]
 
     def _about(self, pid: int) -> dict[str, Any]:
         if self._target.has(pid):

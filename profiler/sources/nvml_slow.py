@@ -8,6 +8,7 @@ from profiler.sources._buffers import buffers
 from profiler.sources._gpm import GPM, GPM_OF_SLICE, RATES
 from profiler.sources._gpu_processes import GpuProcesses
 from profiler.sources._health import health
+from profiler.sources._process_use import ProcessUse
 from profiler.sources._readings import readings
 from profiler.sources._relay import Job, Relay
 from profiler.sources.nvml import NvmlSource
@@ -46,6 +47,7 @@ class NvmlSlowSource:
 
     def _jobs(self) -> list[Job]:
         gpus, slices = self._nvml.gpus, self._nvml.slices
+        processes = [GpuProcesses(gpu, self._target) for gpu in gpus]
         return [*readings(gpus, (*RATES, GPM)), *readings(slices, (GPM_OF_SLICE,)), *health(gpus),
-                *buffers(gpus),
-                *(GpuProcesses(gpu, self._target) for gpu in (*gpus, *slices))]
+                *buffers(gpus), *processes, *map(ProcessUse, gpus, processes),
+                *(GpuProcesses(one, self._target) for one in slices)]
