@@ -16,6 +16,7 @@ from profiler.sources import Clock
 from profiler.sources._checked import BadRecord, mapping, optional_count, plain, text
 from profiler.sources._probed import ProbedProcess, Times
 from profiler.sources._segments import Segments, open_regular
+from profiler.sources._traces import AT_ONCE, Beside
 from profiler.sources.tree import TargetTree
 
 MAX_PROCESSES = 1024
@@ -44,6 +45,7 @@ class SpoolSource:
         self._told: set[tuple[str, int]] = set()
         self._dropped_stored: dict[int, int] = {}
         self._times: Times | None = None
+        self._large = Beside()
 
     @property
     def steps_seen(self) -> int:
@@ -72,6 +74,7 @@ class SpoolSource:
     def close(self, sink: Sink, clock: Clock) -> None:
         """Read what is left, and note how much of it could not be used."""
         self.read(sink, clock)
+        self._large.end()
         for pid in self._damaged.keys() | self._segments.torn.keys():
             if pid in self._processes:
                 sink.update_process(self._processes[pid].process, {"damaged_records": self._damage(pid)})
@@ -128,20 +131,30 @@ class SpoolSource:
             t0, t1 = self._times.of(record[1]), self._times.of(record[2])
             name, said = text(record[3], 255), mapping(record[4])
             path = self._file(name)
+            large = path.lstat().st_size > AT_ONCE
         except (IndexError, ValueError, OSError) as error:
             raise BadRecord from error
         properties = {"t0_ns": t0, "t1_ns": t1, "steps": plain(said.get("steps")),
                       "size": optional_count(said.get("size")), "valid": said.get("valid") is True,
                       "note": text(said.get("note") or "")}
-        try:
-            data = compressed(path)
-        except (OSError, EOFError) as error:
-            sink.event(clock.now_ns(), "trace_lost", "warning", f"Trace {name} cannot be kept: {error}",
-                       process=process.process)
+
+        def keep() -> None:
+            try:
+                data = compressed(path)
+            except (OSError, EOFError, MemoryError) as error:
+                why = str(error) or "it does not fit into memory"
+                sink.event(clock.now_ns(), "trace_lost", "warning", f"Trace {name} cannot be kept: {why}",
+                           process=number)
+            else:
+                sink.attach(t0, "kineto", name, data, process=number, properties=properties)
+            with suppress(OSError):
+                path.unlink()
+
+        number = process.process
+        if large:
+            self._large.put(keep)
         else:
-            sink.attach(t0, "kineto", name, data, process=process.process, properties=properties)
-        with suppress(OSError):
-            path.unlink()
+            keep()
 
     def _file(self, name: str) -> Path:
         """The file of that name in the spool directory itself; nothing that lies or points elsewhere."""

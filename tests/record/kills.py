@@ -128,7 +128,7 @@ class Killed:
     def go(self) -> None:
         """Record, kill, and check everything that must hold."""
         text = TRAINS if self.kill.trains else SENDS
-        size = 6_000_000 if self.kill.phase == "trace" else 0
+        size = 3_000_000 if self.kill.phase == "trace" else 0
         path = script(self.folder, text.replace("TRACE", str(size)))
         command = [PYTHON, str(path)]
         if self.kill.who != "target":  # a shell between tells how it ended, whoever is there to ask
@@ -216,7 +216,7 @@ class Killed:
         """Steps that were sent a second and more before the kill must be there."""
         sent = dict(map(int, line.split()) for line in self._lines() if " " in line)
         before = {i: t for i, t in sent.items() if t <= self.killed_ns}
-        if self.kill.phase == "start" or not before or self.kill.trains and not kept:
+        if self.kill.phase == "start" or not before or (self.kill.trains and not kept):
             return
         last = max(before.values())
         self.loss_s = max(0.0, (last - newest) / SECOND) if kept else (last - min(before.values())) / SECOND

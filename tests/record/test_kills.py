@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.record.kills import Kill, Killed, planned
+from tests.record.kills import Killed, planned
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
