@@ -16,7 +16,7 @@ from typing import Any
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError, one_line
 from profiler.run import checked, filesystem
 from profiler.run.alive import recorder_alive
-from profiler.run.guard import SCHEMA, check_layout
+from profiler.run.guard import SCHEMA, check_beside, check_layout
 from profiler.run.rows import PUT_META
 
 APPLICATION_ID = 0x53545053
@@ -118,17 +118,24 @@ def place(new: Path, path: Path, overwrite: bool) -> None:
     must_be_free(path, overwrite)
     try:
         if overwrite:
-            for ending in ("-wal", "-shm", "-journal"):
-                path.with_name(path.name + ending).unlink(missing_ok=True)
+            _forget_beside(path)
             new.replace(path)
         else:
             _rename(new, path)
+            _forget_beside(path)  # the name is ours alone from here on
     except FileExistsError as error:
         raise RunError(f"{path} exists already", "Name another file, or remove it") from error
 
 
+def _forget_beside(path: Path) -> None:
+    """Remove what belonged to another file of that name: SQLite would put it into the new one."""
+    for ending in ("-wal", "-shm", "-journal"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """A connection to an existing run file, in autocommit mode."""
+    """A connection to an existing run file, in autocommit mode. ValueError: see `check_beside`."""
+    check_beside(path)
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS,
                          isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA trusted_schema = OFF")

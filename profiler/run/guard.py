@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sqlite3
+import stat
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,37 @@ PER_BYTE = 64  # more of them for each byte of the file: real ones take a byte a
 STEPS = 1_000_000  # of SQLite's machine between two looks
 MOST_LOOKS = 300  # some seconds; pages that point at each other in circles have rows without end
 _ROW, _ITEM = 200, 100  # bytes of a row, and of an item of JSON, as Python objects
+_SUPER = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names one of several files
 _OBJECTS = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+
+
+def check_beside(path: Path) -> None:
+    """ValueError when what lies beside a run could take more from us than the run itself.
+
+    SQLite reads these files by itself. A pipe would make it wait for ever. A journal left by a change to
+    several files names another one, which SQLite deletes when it has rolled back: with a forged name that
+    is any file of ours. A run is never one of several, so none of its journals holds a name.
+    """
+    whole = path.resolve()
+    for ending in ("-journal", "-wal", "-shm"):
+        beside = whole.with_name(whole.name + ending)
+        try:
+            if not stat.S_ISREG(beside.lstat().st_mode):
+                raise ValueError(f"the {ending} beside it is no regular file")
+            if ending == "-journal" and _last(beside, len(_SUPER)) == _SUPER:
+                raise ValueError("the -journal beside it names another file")
+        except OSError:
+            continue
+
+
+def allocated(path: Path) -> int:
+    """Bytes that a file takes on the disk, at most its length: holes are no content. 0 where it is not."""
+    try:
+        told = path.stat()
+    except OSError:
+        return 0
+    blocks = getattr(told, "st_blocks", 0) * 512  # 0 also where a file system does not tell
+    return min(told.st_size, blocks + (1 << 16)) if blocks else told.st_size
 
 
 def check_layout(db: sqlite3.Connection) -> None:
@@ -46,6 +77,12 @@ def everything(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             raise ValueError("more rows than a run has")
         kept.append(row)
     return kept
+
+
+def _last(path: Path, size: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(file.seek(0, 2) - size, 0))
+        return file.read(size)
 
 
 def weight(value: Any) -> int:

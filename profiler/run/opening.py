@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import shutil
 import sqlite3
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from profiler.errors import RunError
 from profiler.run.files import BUSY_SECONDS, explain, identify, look
-from profiler.run.guard import Patience, check_size
+from profiler.run.guard import Patience, allocated, check_beside, check_size
 
 _CLOSED = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
 _NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP,
@@ -51,20 +52,29 @@ class Connection:
             if code not in _NO_INDEX and code & 0xFF not in _CLOSED:
                 raise
         # SQLite reads a -wal only where it may put its index beside it: on read-only media and on a full
-        # disk it is read from a copy. Without a -wal everything is in the one file, which nobody can be
-        # writing here.
-        log = path.with_name(path.name + "-wal")
-        with contextlib.suppress(OSError):
-            if log.stat().st_size:
-                self._copy = tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True)
-                copy = Path(self._copy.name) / path.name
-                shutil.copyfile(path, copy)
-                shutil.copyfile(log, copy.with_name(log.name))
-                return self._connect(copy, "mode=ro")
+        # disk it is read from a copy. So is a file whose last change was cut off, and has to be undone.
+        # Without either everything is in the one file, which nobody can be writing here.
+        for ending in ("-wal", "-journal"):
+            with contextlib.suppress(OSError):
+                if _beside(path, ending).stat().st_size:
+                    return self._connect(self._copied(path, ending), "mode=rw")
         self._forget_copy()
         return self._connect(path, "mode=ro&immutable=1")
 
+    def _copied(self, path: Path, ending: str) -> Path:
+        """A copy of the run and of a file beside it, for as long as we are open. OSError without room."""
+        check_beside(path)
+        beside = _beside(path, ending)
+        self._copy = tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True)
+        copy = Path(self._copy.name) / path.name
+        if path.stat().st_size + beside.stat().st_size > shutil.disk_usage(copy.parent).free // 2:
+            raise OSError(errno.ENOSPC, "no room for a copy")  # with holes it can be of any length
+        shutil.copyfile(path, copy)
+        shutil.copyfile(beside, _beside(copy, ending))
+        return copy
+
     def _connect(self, path: Path, mode: str) -> sqlite3.Connection:
+        check_beside(path)
         db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=BUSY_SECONDS,
                              isolation_level=None, check_same_thread=False)
         try:
@@ -74,16 +84,15 @@ class Connection:
             db.execute("PRAGMA cell_size_check = ON")
             db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self.patience = Patience(db)
-            self.wal = identify(db, path)
-            check_size(db, _size(path) + _size(path.with_name(path.name + "-wal")))
+            self.wal = identify(db, path) and self._copy is None
+            check_size(db, allocated(path) + allocated(_beside(path, "-wal")))
         except BaseException:
             db.close()
             raise
         return db
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+def _beside(path: Path, ending: str) -> Path:
+    """Where SQLite looks for it: beside the file itself, not beside a link to it."""
+    whole = path.resolve()
+    return whole.with_name(whole.name + ending)
