@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,12 +89,17 @@ class Shapes:
 
 @dataclass(frozen=True)
 class User:
-    """A process in NVML's list of those on the device. `whose`: target, other, or FOREIGN."""
+    """A process in NVML's list of those on the device. `whose`: target, other, or FOREIGN.
+
+    `bytes` is the most that it held; `busy` the mean share of the time, in [0, 1], in which a kernel of it
+    ran. None where the driver does not tell.
+    """
 
     pid: int
     whose: str
     name: str
-    bytes: float
+    bytes: float | None
+    busy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def readings(run: Run, process: int | None, properties: Mapping[str, Any], devic
         driver_calls=_driver_calls(run, process, device, steps, extent),
         copies=_copies(run, process, properties, steps, extent),
         compiled=_compiled(run, process, extent), shapes=_shapes(run, process, properties, counted),
-        users=_users(run, device, extent), numerics=mapping(properties.get("numerics")))
+        users=users(run, device, extent), numerics=mapping(properties.get("numerics")))
 
 
 def _values(run: Run, metric: str, extent: Extent = None, **of: int | None) -> tuple[IntArray, FloatArray]:
@@ -220,14 +225,19 @@ def _shapes(run: Run, process: int, properties: Mapping[str, Any], counted: Step
         float(wall[first].mean() - wall[~first].mean()) if enough else None)
 
 
-def _users(run: Run, device: Device | None, extent: tuple[int, int]) -> tuple[User, ...]:
-    found = []
-    for track in run.find("gpu.process_mem", device=device.id) if device else ():
-        values = run.values(track.id, *extent)[1]
-        if len(values):
-            found.append(User(track.index or 0, str(track.properties.get("whose", "")),
-                              str(track.properties.get("name", "")), float(values.max())))
-    return tuple(sorted(found, key=lambda user: -user.bytes))
+def users(run: Run, device: Device | None, extent: Extent = None) -> tuple[User, ...]:
+    """Who was on a device, over the run or in [t0, t1]: those that computed most first, then by memory."""
+    found: dict[int, User] = {}
+    for metric in ("gpu.process_mem", "gpu.process_util"):
+        for track in run.find(metric, device=device.id) if device else ():
+            values = run.values(track.id, *(extent or ()))[1]
+            if not len(values):
+                continue
+            pid, told = track.index or 0, track.properties
+            user = found.get(pid, User(pid, str(told.get("whose", "")), str(told.get("name", "")), None))
+            found[pid] = replace(user, bytes=float(values.max())) if metric == "gpu.process_mem" else \
+                replace(user, busy=float(values.mean()))
+    return tuple(sorted(found.values(), key=lambda user: (-(user.busy or 0.0), -(user.bytes or 0.0))))
 
 
 def _grown(sums: FloatArray) -> float:

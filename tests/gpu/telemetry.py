@@ -14,7 +14,7 @@ from profiler.metrics import METRICS
 from profiler.run.reader import Run
 
 LOAD = Path(__file__).with_name("gpu_load.py")
-OF_THE_DEVICE = [name for name in METRICS if name.startswith("gpu.") and name != "gpu.process_mem"]
+OF_THE_DEVICE = [name for name in METRICS if name.startswith("gpu.") and not name.startswith("gpu.process_")]
 # Per cent (PCIe: MiB/s) that known work must reach at least, or stay below.
 LEAST = {("matmul", "sm"): 80, ("matmul", "tensor"): 40, ("copy", "dram"): 50,
          ("transfer", "pcie_to_gpu"): 3000}

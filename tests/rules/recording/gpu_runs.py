@@ -31,13 +31,15 @@ SHAPES = {"batches": 60, "changes": 0, "distinct": 1, "common": [64, 3, 8, 8], "
 
 def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
               of_process: Mapping[str, Planned] | None = None, device_is: Mapping[str, Any] | None = None,
-              users: Mapping[int, tuple[str, float]] | None = None, every_ms: float = 100.0,
+              users: Mapping[int, tuple[str, float | None]] | None = None, every_ms: float = 100.0,
+              busy: Mapping[int, float] | None = None,
               memory_total: int = 140 * GIB, out_of_memory: Mapping[str, Any] | None = None,
               **planned: Any) -> Facts:
     """Facts of a planned run.
 
     `torch`: metric to value (by number of the reading), of device and process; `of_process`: of the process
-    alone. `users`: pid to (whose, bytes) in NVML's list. Other arguments are those of tests.runs.make_run.
+    alone. `users`: pid to (whose, bytes) in NVML's list, `busy`: pid to its share. Other arguments are those
+    of tests.runs.make_run.
     """
     planned.setdefault("gpu", {"gpu.util": 0.95})
     steps = planned.setdefault("steps", 60)
@@ -51,7 +53,9 @@ def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
         tracks += [(writer.track(m, process=1), plan) for m, plan in (of_process or {}).items()]
         for pid, (whose, size) in (users or {}).items():
             who = {"whose": whose}
-            tracks.append((writer.track("gpu.process_mem", device=device, index=pid, properties=who), size))
+            for metric, value in (("gpu.process_mem", size), ("gpu.process_util", (busy or {}).get(pid))):
+                if value is not None:
+                    tracks.append((writer.track(metric, device=device, index=pid, properties=who), value))
         if out_of_memory:
             writer.event(start + MS, "out_of_memory", "error", "ran out", process=1, data=out_of_memory)
         for tick in range(int(steps * longest / every_ms) + 8):

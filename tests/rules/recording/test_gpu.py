@@ -264,3 +264,25 @@ def test_others_on_the_gpu_also_from_inside_a_container(path, others, users, use
     else:
         assert outcome.findings[0].severity == wanted
         assert UUID not in outcome.findings[0].title
+
+
+@pytest.mark.parametrize(("busy", "severity", "title"), [
+    ({1: 0.6, 2: 0.3}, "warning", "Other processes compute on this GPU"),
+    ({1: 0.9, 2: 0.0}, "info", "Other processes hold memory of this GPU"),
+    ({1: 0.9}, "warning", "Other processes use this GPU"),  # of the other it is not told
+])
+def test_who_computes_says_more_than_who_holds_memory(path, busy, severity, title):
+    users = {1: ("target", 45 * GIB), 2: ("other", 9 * GIB)}
+    (found,) = other_processes.check(of_list(path, 1, users, 54, busy=busy)).findings
+    assert (found.severity, found.title) == (severity, title)
+    against = [e.text for e in found.counter_evidence]
+    assert any("does not say who computes" in text for text in against) is (2 not in busy)
+    if 2 in busy:
+        assert evidence(found, "Process 2, utilization") == pytest.approx(busy[2])
+
+
+def test_n15_a_process_whose_memory_is_not_told_is_known_by_what_it_does(path):
+    users = {1: ("target", 45 * GIB), 2: ("other", None)}
+    (found,) = other_processes.check(of_list(path, 1, users, 54, busy={1: 0.5, 2: 0.4})).findings
+    assert found.title == "Other processes compute on this GPU"
+    assert not any("Process 2, memory" in e.text for e in found.evidence)
