@@ -1,4 +1,4 @@
-"""A day of a machine, to be recorded faster than it passes: its GPUs, its host, its programs, its troubles."""
+"""A day of a machine, to be recorded faster than it passes: its GPUs, host, programs and troubles."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tests.bench.run_size import gpu
 from tests.fakes import nvml
 
 CORES = 64
+STEP = '["step",' + ",".join(["%d"] * 15) + "]\n"
 CHANGE_S = 10  # between programs that come and go
 LOST_S, FAULT_S, XID_S = 1800, 300, 100  # between a GPU that is lost, a call that fails, a driver's error
 Times = namedtuple("Times", "user nice system idle iowait irq softirq steal guest guest_nice")
@@ -39,13 +40,29 @@ class Gpus:
 
     def show(self, seconds: float, wall_ns: int) -> None:
         """What the library tells from now on."""
-        lines = [f"gpus {len(self._sources)}", "gpm_rates 1", "buffer_count 60", f"buffer_stamp_us {wall_ns // 1000}"]
+        lines = [
+            f"gpus {len(self._sources)}",
+            "gpm_rates 1",
+            "buffer_count 60",
+            f"buffer_stamp_us {wall_ns // 1000}",
+        ]
         for i, source in enumerate(self._sources):
-            (util, memory, used, reserved, _, power, energy, heat, clock, clock_mem, throttle, *_) = next(source)
-            lines += (f"util:{i} {util * 100:.0f}", f"mem_util:{i} {memory * 100:.0f}", f"mem_used:{i} {used}",
-                      f"mem_reserved:{i} {reserved}", f"power_mw:{i} {power * 1000:.0f}",
-                      f"energy_mj:{i} {energy * 1000:.0f}", f"temp_c:{i} {heat}", f"clock_sm:{i} {clock}",
-                      f"clock_mem:{i} {clock_mem}", f"throttle:{i} {throttle}", f"mem_total:{i} {143_771 << 20}")
+            (util, memory, used, reserved, _, power, energy, heat, clock, clock_mem, throttle, *_) = next(
+                source
+            )
+            lines += (
+                f"util:{i} {util * 100:.0f}",
+                f"mem_util:{i} {memory * 100:.0f}",
+                f"mem_used:{i} {used}",
+                f"mem_reserved:{i} {reserved}",
+                f"power_mw:{i} {power * 1000:.0f}",
+                f"energy_mj:{i} {energy * 1000:.0f}",
+                f"temp_c:{i} {heat}",
+                f"clock_sm:{i} {clock}",
+                f"clock_mem:{i} {clock_mem}",
+                f"throttle:{i} {throttle}",
+                f"mem_total:{i} {143_771 << 20}",
+            )
         if int(seconds) != self._slow_at:
             self._slow_at = int(seconds)
             self._slow = self._each_second(self._slow_at)
@@ -53,16 +70,28 @@ class Gpus:
 
     def _each_second(self, second: int) -> list[str]:
         rng = self._rng
-        lines = ["procs 2", f"proc_pid {100_000 + second // CHANGE_S * 2}", f"xids {second // XID_S}",
-                 f"ecc_corrected {second // XID_S}"]
+        lines = [
+            "procs 2",
+            f"proc_pid {100_000 + second // CHANGE_S * 2}",
+            f"xids {second // XID_S}",
+            f"ecc_corrected {second // XID_S}",
+        ]
         for i in range(len(self._sources)):
             busy = rng.gauss(800, 60)
-            lines += (f"gpm_sm:{i} {busy:.0f}", f"gpm_occupancy:{i} {busy / 2:.0f}", f"gpm_tensor:{i} {busy / 3:.0f}",
-                      f"gpm_dram:{i} {rng.gauss(400, 40):.0f}", f"gpm_fp32:{i} {rng.gauss(100, 10):.0f}",
-                      f"gpm_pcie_rx:{i} {rng.gauss(2000, 300):.0f}", f"gpm_pcie_tx:{i} {rng.gauss(500, 80):.0f}",
-                      f"gpm_nvlink_rx:{i} {rng.gauss(90_000, 9000):.0f}",
-                      f"gpm_nvlink_tx:{i} {rng.gauss(90_000, 9000):.0f}", f"proc_mem:{i} {rng.randrange(60, 70) << 30}",
-                      f"buffer_power_mw:{i} {rng.gauss(580_000, 15_000):.0f}", f"buffer_util:{i} {rng.randrange(85, 100)}")
+            lines += (
+                f"gpm_sm:{i} {busy:.0f}",
+                f"gpm_occupancy:{i} {busy / 2:.0f}",
+                f"gpm_tensor:{i} {busy / 3:.0f}",
+                f"gpm_dram:{i} {rng.gauss(400, 40):.0f}",
+                f"gpm_fp32:{i} {rng.gauss(100, 10):.0f}",
+                f"gpm_pcie_rx:{i} {rng.gauss(2000, 300):.0f}",
+                f"gpm_pcie_tx:{i} {rng.gauss(500, 80):.0f}",
+                f"gpm_nvlink_rx:{i} {rng.gauss(90_000, 9000):.0f}",
+                f"gpm_nvlink_tx:{i} {rng.gauss(90_000, 9000):.0f}",
+                f"proc_mem:{i} {rng.randrange(60, 70) << 30}",
+                f"buffer_power_mw:{i} {rng.gauss(580_000, 15_000):.0f}",
+                f"buffer_util:{i} {rng.randrange(85, 100)}",
+            )
         if second % LOST_S < 90 and second > LOST_S:
             lines.append(f"ret_all:{len(self._sources) - 1} 15")
         if second % FAULT_S < 5:
@@ -81,16 +110,19 @@ class Host:
 
     def install(self) -> None:
         psutil.cpu_times = self._cpu_times
-        psutil.disk_io_counters = lambda: Disk(*(int((time.monotonic() - self._begin) * rate) + self._rng.randrange(1 << 20)
-                                                 for rate in (3e8, 1e7)))
-        psutil.net_io_counters = lambda pernic: {"eth0": Net(*(int((time.monotonic() - self._begin) * 1e6)
-                                                               + self._rng.randrange(9999) for _ in range(2)))}
+        psutil.disk_io_counters = lambda: Disk(self._moved(3e8), self._moved(1e7))
+        psutil.net_io_counters = lambda pernic: {"eth0": Net(self._moved(1e6), self._moved(1e6))}
+
+    def _moved(self, rate: float) -> int:
+        """Bytes so far."""
+        return int((time.monotonic() - self._begin) * rate) + self._rng.randrange(9999)
 
     def _cpu_times(self, percpu: bool = False) -> Any:
         now = time.monotonic()
         for i, busy in enumerate(self._busy):
             share = 0.7 if i < 8 else 0.1
-            self._busy[i] = busy + round((now - self._at) * min(1.0, max(0.0, self._rng.gauss(share, 0.1))), 2)
+            share = min(1.0, max(0.0, self._rng.gauss(share, 0.1)))
+            self._busy[i] = busy + round((now - self._at) * share, 2)
         self._at = now
         cores = [Times(busy, 0, 0, now - self._begin - busy, 0, 0, 0, 0, 0, 0) for busy in self._busy]
         return cores if percpu else Times(*map(sum, zip(*cores, strict=True)))
@@ -127,13 +159,16 @@ class Programs:
     def _step(self, t0: int) -> str:
         self._steps += 1
         parts = [self._rng.randrange(5_000_000, 15_000_000) for _ in range(5)]
-        return (f'["step",{self._steps},{t0},{t0 + 10**8},{",".join(map(str, parts))},{parts[0] // 3},{sum(parts)},'
-                f"64,1,0,0,0]\n")
+        values = (self._steps, t0, t0 + 10**8, *parts, parts[0] // 3, sum(parts), 64, 1, 0, 0, 0)
+        return STEP % values
 
     def _speak(self, pid: int) -> None:
         """A short-lived program with a probe inside."""
         now = time.monotonic_ns()
-        lines = [f'["hello",{{"version":1,"pid":{pid},"t":{now - 2 * 10**9},"argv":["eval.py"]}}]\n',
-                 *(f'["step",{i},{now - 10**9 + i * 10**7},{now - 10**9 + (i + 1) * 10**7},1000,1000,100000,0,0,500,'
-                   "9000,8,0,0,0,1]\n" for i in range(20)), '["bye",{"steps":20}]\n']
+        begin, step = now - 10**9, 10**7
+        lines = [f'["hello",{{"version":1,"pid":{pid},"t":{begin},"argv":["eval.py"]}}]\n', '["torch",{}]\n']
+        for i in range(20):
+            t0 = begin + i * step
+            lines.append(STEP % (i, t0, t0 + step, 1000, 1000, 100_000, 0, 0, 500, 9000, 8, 0, 0, 0, 1))
+        lines.append('["bye",{"steps":20}]\n')
         (self._spool / f"{pid}.0.spool").write_text("".join(lines))

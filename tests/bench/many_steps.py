@@ -2,10 +2,10 @@
 
     python tests/bench/many_steps.py [--steps 10000000] [--parts 10] [--keep FILE] [--read FILE]
 
-Steps of 1 ms with times of CUDA events, memory ten times a second and figures of the loop's thread, written by
-the probe's spool and read by the recorder's source into a real run file, in simulated time. Printed for each
-part of the run: records a second of CPU, and the memory of the process. Then the commands that read such a
-run, each in a process of its own: seconds of CPU and the largest memory. `--read` does only that, on a file.
+Steps of 1 ms with times of CUDA events, memory ten times a second and figures of the loop's thread, written
+by the probe's spool and read by the recorder's source into a real run file, in simulated time. Printed for
+each part of the run: CPU of a step, and the memory of the process. Then the commands that read such a run,
+each in a process of its own: seconds of CPU and the largest memory. `--read` does only that, on a file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -95,8 +94,8 @@ def record(path: Path, steps: int, parts: int) -> bool:
             each = steps // parts / 1e6
             costs.append((read + committed) / each)
             memory.append((part + 1, resident() / MB))
-            print(f"{steps // parts * (part + 1):10} {costs[-1]:15.1f} {read / each:7.1f} {committed / each:7.1f} "
-                  f"{memory[-1][1]:10.1f}", flush=True)
+            print(f"{steps // parts * (part + 1):10} {costs[-1]:15.1f} {read / each:7.1f} "
+                  f"{committed / each:7.1f} {memory[-1][1]:10.1f}", flush=True)
         source.close(writer, clock)
         assert not spool.dropped, "the spool had no room"
         writer.finish("finished", clock.now_ns())
@@ -147,7 +146,8 @@ def measured(command: list[str]) -> tuple[float, int, int, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--steps", type=int, default=10_000_000)
     parser.add_argument("--parts", type=int, default=10)
     parser.add_argument("--keep", type=Path, help="leave the run here")
@@ -158,7 +158,6 @@ def main() -> int:
         good = True
         if args.read is None:
             good = record(path, args.steps, args.parts)
-        print(f"largest memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
         good = read(args.read or path) and good
     return 0 if good else 1
 

@@ -2,10 +2,11 @@
 
     python tests/bench/soak.py [--hours 24] [--gpus 8] [--rate 10] [--keep FILE] [--culprits]
 
-The recorder's own sources (GPUs by the stand-in library, host, target's processes, spool), its output, its
-overhead, its anchors and its writer, in one process and in simulated time: see day.py for what happens in that
-day. Printed each simulated hour: memory of the process, the file, CPU. `--culprits` tells which lines of code
-hold what has grown, from the first quarter to the end; it is slower.
+The recorder's own sources (GPUs by the stand-in library, host, target's processes, spool), its output,
+overhead, anchors and writer in simulated time: see day.py for what happens in that day. All is in one
+process, also what reads the GPUs, which tells the recorder by its pipe as ever. Printed four times a
+simulated hour: memory of the process, the file, CPU. `--culprits` tells which lines of code hold what has
+grown, from the first quarter to the end; it is slower.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import sys
 import tempfile
 import time
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "probe"))
@@ -27,13 +30,13 @@ from profiler.record.output import Output
 from profiler.record.overhead import Overhead
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
+from profiler.sources._gpus import gpu_sources
+from profiler.sources._wire import PipeSink, Taker
 from profiler.sources.host import HostSource
-from profiler.sources.nvml import NvmlSource
-from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 from tests.bench.day import Gpus, Host, Programs
-from tests.bench.simulated import SECOND, Time, resident, slope
+from tests.bench.simulated import Time, resident, slope
 
 MB = 1_000_000
 GROWTH, LARGEST = 1.0, 700.0  # MB an hour; MB a day
@@ -50,21 +53,28 @@ class Recorder:
         self.writer = RunWriter.create(path, {"name": "soak", "kind": "record",
                                               "start_ns": self.clock.start_wall_ns}, clock=time.monotonic)
         tree = TargetTree(os.getpid(), self.writer.add_process(os.getpid(), "target", command="train.py"))
-        self.fast = NvmlSource()
-        self.slow = NvmlSlowSource(self.fast, tree)
+        devices: dict[str, int] = {}
+        self._pipe, fd = os.pipe()
+        self._sent, self._taken = PipeSink(fd), Taker(self.writer, devices, lambda message: None)
+        self.fast, self.slow = gpu_sources(tree)[0]
         self.host = HostSource(tree)
-        self.spool = SpoolSource(spool, tree, self.fast.devices)
+        self.spool = SpoolSource(spool, tree, devices)
         self._output = Output(self.writer)
-        self._overhead = Overhead([])
+        self._overhead = Overhead([], SimpleNamespace(ticks={}, cpu_share=0.0))
         self._absent = AbsentProbes(tree.processes, spool)
         gpus.show(0, time.time_ns())
-        for source in (self.fast, self.slow, self.host, self.spool):
+        for source in (self.fast, self.slow):
+            source.open(self._sent, self.clock)
+        for source in (self.host, self.spool):
             source.open(self.writer, self.clock)
 
     def turn(self, tick: int, rate: int) -> None:
         """One tick of the GPUs, and whatever else is due with it."""
         sink, clock = self.writer, self.clock
-        self.fast.read(sink, clock)
+        self.fast.read(self._sent, clock)
+        if tick % rate == 0:
+            self.slow.read(self._sent, clock)
+        self._pass_on()
         if tick % max(rate // LOOKS, 1) == 0:
             self.spool.read(sink, clock)
             self._output.add(b"step 100 loss 1.234 lr 0.001\n" * 4)
@@ -72,7 +82,6 @@ class Recorder:
         if tick % max(rate // 2, 1) == 0:
             self.host.read(sink, clock)
         if tick % rate == 0:
-            self.slow.read(sink, clock)
             self._overhead.sample(sink, clock)
             self._absent.tick(sink, clock)
         if tick % (60 * rate) == 0:
@@ -81,8 +90,19 @@ class Recorder:
         if tick % max(rate // COMMITS, 1) == 0:
             sink.commit()
 
+    def _pass_on(self) -> None:
+        """What the process with the GPUs sends is taken. All of a tick fits into the pipe."""
+        self._sent.flush()
+        os.set_blocking(self._pipe, False)
+        with suppress(BlockingIOError):
+            while data := os.read(self._pipe, 1 << 16):
+                self._taken.feed(data)
+
     def end(self) -> None:
-        for source in (self.spool, self.host, self.slow, self.fast):
+        for source in (self.slow, self.fast):
+            source.close(self._sent, self.clock)
+        self._pass_on()
+        for source in (self.spool, self.host):
             source.close(self.writer, self.clock)
         self.writer.finish("finished", self.clock.now_ns())
 
@@ -110,7 +130,8 @@ def soak(path: Path, folder: Path, hours: float, count: int, rate: int, culprits
             hour = tick / rate / 3600
             memory.append((hour, resident() / MB))
             size = path.stat().st_size / MB
-            print(f"{hour:5.2f} {memory[-1][1]:10.1f} {size:8.1f} {time.process_time() - cpu:7.0f}", flush=True)
+            spent = time.process_time() - cpu
+            print(f"{hour:5.2f} {memory[-1][1]:10.1f} {size:8.1f} {spent:7.0f}", flush=True)
             if culprits and before is None and tick >= ticks // 4:
                 tracemalloc.start(6)
                 before = tracemalloc.take_snapshot()
@@ -140,7 +161,8 @@ def told(path: Path, hours: float, memory: list[tuple[float, float]]) -> bool:
             kinds[event.kind] = kinds.get(event.kind, 0) + 1
         tracks, processes = len(run.tracks), len(run.processes)
     day = size / hours * 24
-    print(f"{samples} samples on {tracks} tracks, {processes} processes, {size / samples * MB:.2f} bytes a sample")
+    print(f"{samples} samples on {tracks} tracks, {processes} processes, "
+          f"{size / samples * MB:.2f} bytes a sample")
     print("events:", ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items(), key=lambda item: -item[1])))
     whole = "" if hours >= 24 else f", by {hours:g} hours"
     verdicts = [(grown < GROWTH, f"memory grows by {grown:.2f} MB a simulated hour (below {GROWTH:g})"),
@@ -152,7 +174,8 @@ def told(path: Path, hours: float, memory: list[tuple[float, float]]) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--gpus", type=int, default=8)
     parser.add_argument("--rate", type=int, default=10)
