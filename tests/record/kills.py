@@ -175,7 +175,7 @@ class Killed:
         until(lambda: not self._left(), LIMIT_S, "nothing of ours is left")
         if self.kill.who == "target":
             assert code in (137, 7), code  # 7: it was not there yet
-            assert not list((self.folder / "tmp").glob("*"))
+            assert not list((self.folder / "tmp").glob("stepscope-*"))
         started = (self.folder / "log").exists()
         if self.kill.who == "recorder" and started and self.kill.number == signal.SIGKILL:
             assert self._lines()[-1] == "end"
@@ -240,5 +240,5 @@ class Killed:
         with patch.context() as context:
             context.setattr(tempfile, "tempdir", str(self.folder / "tmp"))
             new = session.make_spool()
-            assert list((self.folder / "tmp").iterdir()) == [new]
+            assert list((self.folder / "tmp").glob("stepscope-*")) == [new]
             remove_folder(new)
