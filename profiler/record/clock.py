@@ -30,8 +30,9 @@ class Clock:
     trace in wall-clock time is aligned although the wall clock was stepped.
     """
 
-    def __init__(self) -> None:
-        self.start_monotonic_ns, self.start_wall_ns = _anchor()
+    def __init__(self, start: tuple[int, int] | None = None) -> None:
+        """Begins now; with `start`, another clock's (monotonic ns, wall ns), it is that clock."""
+        self.start_monotonic_ns, self.start_wall_ns = start or _anchor()
         self.anchors: list[tuple[int, int]] = [(self.start_monotonic_ns, self.start_wall_ns)]
 
     def now_ns(self) -> int:

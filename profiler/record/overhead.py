@@ -9,15 +9,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from profiler.model import Sink
+from profiler.record.gpus import GpuReader, RemoteTicks
 from profiler.record.ticks import SourceThread
 from profiler.sources import Clock
 
 
 class Overhead:
-    """Samples the recorder's own cost once a second, and sums it up at the end."""
+    """Samples the recorder's own cost once a second, and sums it up at the end.
 
-    def __init__(self, threads: Sequence[SourceThread]) -> None:
+    The process that reads the GPUs is part of the recorder.
+    """
+
+    def __init__(self, threads: Sequence[SourceThread], gpus: GpuReader) -> None:
         self._threads = threads
+        self._gpus = gpus
         self._begin_ns = self._last_ns = time.monotonic_ns()
         self._begin_cpu_ns = self._last_cpu_ns = time.process_time_ns()
 
@@ -27,33 +32,36 @@ class Overhead:
         if now <= self._last_ns:
             return
         t_ns = clock.now_ns()
-        share = (cpu - self._last_cpu_ns) / (now - self._last_ns)
+        share = (cpu - self._last_cpu_ns) / (now - self._last_ns) + self._gpus.cpu_share
         self._last_ns, self._last_cpu_ns = now, cpu
         sink.sample(sink.track("recorder.cpu"), t_ns, share)
-        lateness = max((thread.cadence.take_recent() for thread in self._threads), default=0)
+        lateness = max((ticked.cadence.take_recent() for ticked in self._ticked()), default=0)
         sink.sample(sink.track("recorder.lateness"), t_ns, float(lateness))
         sink.sample(sink.track("recorder.missed"), t_ns, float(self._missed()))
 
+    def _ticked(self) -> list[SourceThread | RemoteTicks]:
+        return [*list(self._gpus.ticks.values()), *self._threads]
+
     def _missed(self) -> int:
-        return sum(thread.cadence.missed for thread in self._threads)
+        return sum(ticked.cadence.missed for ticked in self._ticked())
 
     def summary(self) -> dict[str, Any]:
         """The run's `overhead`: times in s, cpu_share of one core, peak_rss in bytes, ticks by source."""
         wall = (time.monotonic_ns() - self._begin_ns) / 1e9
-        cpu = (time.process_time_ns() - self._begin_cpu_ns) / 1e9
+        cpu = (time.process_time_ns() - self._begin_cpu_ns + self._gpus.cpu_ns) / 1e9
         scale = 1 if sys.platform == "darwin" else 1024
         return {
             "wall_s": wall,
             "cpu_s": cpu,
             "cpu_share": cpu / wall if wall > 0 else None,
-            "peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale,
+            "peak_rss": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + self._gpus.peak_rss) * scale,
             "missed": self._missed(),
-            "sources": {thread.source.name: _ticks(thread, wall) for thread in self._threads},
+            "sources": {ticked.name: _ticks(ticked, wall) for ticked in self._ticked()},
         }
 
 
-def _ticks(thread: SourceThread, wall_s: float) -> dict[str, Any]:
-    cadence = thread.cadence
+def _ticks(ticked: SourceThread | RemoteTicks, wall_s: float) -> dict[str, Any]:
+    cadence = ticked.cadence
     return {
         "ticks": cadence.ticks,
         "missed": cadence.missed,
@@ -61,5 +69,5 @@ def _ticks(thread: SourceThread, wall_s: float) -> dict[str, Any]:
         "rate_hz": cadence.ticks / wall_s if wall_s > 0 else None,
         "lateness_mean_ns": cadence.lateness_sum_ns / cadence.ticks if cadence.ticks else None,
         "lateness_max_ns": cadence.lateness_max_ns if cadence.ticks else None,
-        "off": thread.off,
+        "off": ticked.off,
     }

@@ -15,6 +15,7 @@ from profiler.paths import working_dir
 from profiler.record import metadata, session
 from profiler.record.clock import Clock
 from profiler.record.control import Control
+from profiler.record.gpus import GpuReader
 from profiler.record.life import Life
 from profiler.record.options import TRACE_STEPS, Options, Outcome
 from profiler.record.output import Output
@@ -89,18 +90,22 @@ class Recorder:
         self._life.begin()
         self.begun = True
         self._begun_ns = time.monotonic_ns()
-        sources, self._probes = session.make_sources(self._life.tree, self._spool)
         rate = self._options.rate_hz
+        self._gpus = GpuReader(self._writer, self._clock, rate, self._life.tree.pid)
+        sources, self._probes = session.make_sources(self._life.tree, self._spool, self._gpus.devices)
         self._threads = [SourceThread(source, self._writer, self._clock, rate) for source in sources]
-        self._overhead = Overhead(self._threads)
-        for thread in self._threads:
-            thread.start()
+        self._overhead = Overhead(self._threads, self._gpus)
+        for part in self._parts():
+            part.start()
         threading.Thread(target=self._read_git, daemon=True).start()
         self._writer.commit()
         if self._control is not None:
             target = self._life.target
             self._control.tell("started", run=str(self._options.output), pid=target.pid if target else None)
             self._control.start()
+
+    def _parts(self) -> list[SourceThread | GpuReader]:
+        return [self._gpus, *self._threads]
 
     def _read_git(self) -> None:
         here = working_dir()
@@ -240,8 +245,8 @@ class Recorder:
         with suppress(Exception):
             self._writer.commit()
         self._writer.close()
-        for thread in self._threads:
-            thread.stop()
+        for part in self._parts():
+            part.stop()
         if self._life.target is None:
             self._life.stop("ended")
         while not self._life.over:
@@ -261,15 +266,14 @@ class Recorder:
 
     def _join_sources(self) -> None:
         """A source's last read is in its thread; one that hangs is left behind."""
-        for thread in self._threads:
-            thread.stop()
+        for part in self._parts():
+            part.stop()
         begin = time.monotonic()
-        for thread in self._threads:
-            limit = SPOOL_END_S if thread.source is self._probes else SOURCES_END_S
-            if not thread.join(begin + limit - time.monotonic()):
+        for part in self._parts():
+            limit = SPOOL_END_S if part.name == self._probes.name else SOURCES_END_S
+            if not part.join(begin + limit - time.monotonic()):
                 self._writer.event(self._clock.now_ns(), "source_stuck", "warning",
-                                   f"the {thread.source.name} source did not end in time",
-                                   data={"source": thread.source.name})
+                                   f"the {part.name} source did not end in time", data={"source": part.name})
 
 
 def _next(due_ns: int, interval_ns: int, now_ns: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,6 @@ from profiler.record.target import PtyTarget, Target
 from profiler.run.alive import process_start
 from profiler.sources import Source
 from profiler.sources.host import HostSource
-from profiler.sources.nvml import NvmlSource
-from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 
@@ -66,8 +65,8 @@ def start_target(options: Options, spool: Path) -> tuple[Target | PtyTarget, int
     return target, lifeline[1] if lifeline else None
 
 
-def make_sources(tree: TargetTree, spool: Path) -> tuple[list[Source], SpoolSource]:
-    """All sources, and the one of the spool among them."""
-    nvml = NvmlSource()
-    probes = SpoolSource(spool, tree, nvml.devices)
-    return [nvml, NvmlSlowSource(nvml, tree), HostSource(tree), probes], probes
+def make_sources(tree: TargetTree, spool: Path,
+                 devices: Mapping[str, int]) -> tuple[list[Source], SpoolSource]:
+    """The sources of this process, and the one of the spool among them. `devices`: ids by UUID."""
+    probes = SpoolSource(spool, tree, devices)
+    return [HostSource(tree), probes], probes

@@ -62,6 +62,7 @@ class SourceThread:
 
     def __init__(self, source: Source, sink: Sink, clock: Clock, rate_hz: float) -> None:
         self.source = source
+        self.name = source.name
         self.off: str | None = None
         self._sink = sink
         self._clock = clock

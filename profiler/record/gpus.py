@@ -1,0 +1,253 @@
+"""The GPUs are read by a process of their own: started here, listened to, started again after a crash.
+
+A driver library that crashes or hangs takes that process along, and neither the recording
+nor the target. One process for all vendors: machines with two of them are rare, and each
+process costs some 25 MB.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any
+
+from profiler.model import Sink
+from profiler.paths import own_command
+from profiler.record.clock import Clock
+from profiler.record.options import signal_name
+from profiler.record.ticks import Cadence
+from profiler.record.wake import readable
+from profiler.sources._checked import BadRecord, count, mapping, text
+from profiler.sources._wire import Taker
+
+AGAIN_S = (1.0, 10.0, 60.0)  # from the death of a reader to the next one
+HEALTHY_S = 600.0  # of life, after which it begins again at the first
+QUIET_S = 5.0  # it says something five times a second
+KILLED_S = 30.0  # without a word
+DEATHS_TOLD = 20
+LEFT_S = 0.2  # for a killed one to be gone; one that is stuck in the kernel is left behind
+CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
+MOST_SOURCES = 16
+
+
+class RemoteTicks:
+    """What the reader tells of the ticks of one of its sources, over all its lives."""
+
+    def __init__(self, name: str, interval_ns: int) -> None:
+        self.name = name
+        self.cadence = Cadence(interval_ns, 0)
+        self.off: str | None = None
+
+
+class GpuReader:
+    """Reads the GPUs into the sink in a thread of ours and a process of its own.
+
+    `devices` maps UUIDs to ids in the run. `ticks` tells of each source. `cpu_ns` and
+    `peak_rss` (bytes) are what the process has used, `cpu_share` that of a core in its last second.
+    """
+
+    name = "GPU"
+
+    def __init__(self, sink: Sink, clock: Clock, rate_hz: float, target: int | None) -> None:
+        self.devices: dict[str, int] = {}
+        self.ticks: dict[str, RemoteTicks] = {}
+        self.cpu_ns = self.peak_rss = 0
+        self.cpu_share = 0.0
+        self._sink = sink
+        self._clock = clock
+        arguments = ["--clock", f"{clock.start_monotonic_ns},{clock.start_wall_ns}", "--rate", repr(rate_hz)]
+        self._command = own_command("gpu-read", *arguments, *(["--target", str(target)] if target else []))
+        self._taker = Taker(sink, self.devices, self._hear)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._heard: float | None = None  # the last word, monotonic s; None until the first
+        self._told_quiet = False
+        self._dead_ns: int | None = None  # since when nothing is read
+        self._deaths = 0
+        self._used = (0, 0)  # monotonic and CPU ns at its last word
+        self._thread = threading.Thread(target=self._run, name="gpus", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask for the end. Returns at once."""
+        with self._lock:
+            self._stopping.set()
+            self._close_stdin()
+
+    def join(self, timeout_s: float) -> bool:
+        """Whether it has ended by itself within that time; killed if not."""
+        self._thread.join(max(0.0, timeout_s))
+        if not self._thread.is_alive():
+            return True
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        self._thread.join(LEFT_S)
+        if self._heard is None:
+            self._sink.set_meta("gpu", {"state": "absent", "cause": "not_asked", "hint": "Record for longer",
+                                        "reason": "The recording ended before the GPUs were found"})
+            return True
+        return False
+
+    def _run(self) -> None:
+        turn = 0
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            try:
+                status, said = self._live()
+            except OSError as error:
+                self._event("source_off", f"the process that reads the GPUs cannot be started: {error}")
+                return
+            if status == 0 or self._stopping.is_set():
+                return
+            turn = 0 if time.monotonic() - begun > HEALTHY_S else turn
+            delay = AGAIN_S[min(turn, len(AGAIN_S) - 1)]
+            turn += 1
+            self._dead_ns = self._dead_ns or time.monotonic_ns()
+            self._tell_death(status, said, delay)
+            self._stopping.wait(delay)
+
+    def _live(self) -> tuple[int, bytes]:
+        """One life of the reader. How it ended (below 0: by that signal), and the end of its stderr."""
+        with self._lock:
+            if self._stopping.is_set():
+                return 0, b""
+            # No descriptor of ours and no terminal: it holds nothing of the target's, and hears no keys.
+            self._process = process = subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                bufsize=0, start_new_session=True)
+        assert process.stdout is not None and process.stderr is not None
+        self._taker.begin()
+        self._used = (0, 0)
+        started, said = time.monotonic(), _Tail(process.stderr)
+        streams: dict[int, Callable[[], bytes]] = {
+            process.stdout.fileno(): _reader(process.stdout, self._take), process.stderr.fileno(): said.read}
+        while streams:
+            for fd in readable(list(streams), 1.0):
+                if not streams[fd]():
+                    del streams[fd]
+            self._watch(process, started)
+        with self._lock:
+            self._close_stdin()
+        status = process.wait()
+        for stream in (process.stdout, process.stderr):
+            stream.close()
+        return status, said.kept
+
+    def _close_stdin(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    def _take(self, data: bytes) -> None:
+        self._heard = time.monotonic()
+        try:
+            self._taker.feed(data)
+        except BadRecord:
+            assert self._process is not None
+            self._process.kill()
+
+    def _watch(self, process: subprocess.Popen[bytes], started: float) -> None:
+        quiet = time.monotonic() - max(self._heard or 0.0, started)
+        if quiet > QUIET_S and not self._told_quiet:
+            text = "the process that reads the GPUs does not answer; their data has a gap"
+            self._event("source_stuck", text)
+        self._told_quiet = quiet > QUIET_S
+        if quiet > KILLED_S:
+            process.kill()
+
+    # What it says of itself.
+
+    def _hear(self, message: list[Any]) -> None:
+        name, now, cpu, rss, told = message
+        if name != "ticks":
+            raise BadRecord
+        now, cpu = count(now), count(cpu)
+        self.cpu_ns += max(0, cpu - self._used[1])
+        if now > self._used[0]:
+            self.cpu_share = max(0, cpu - self._used[1]) / (now - self._used[0]) if self._used[0] else 0.0
+        self._used = now, cpu
+        self.peak_rss = max(self.peak_rss, count(rss))
+        for source, ticks in mapping(told).items():
+            self._count(text(source, 50), ticks)
+        if self._dead_ns is not None and any(one.off is None for one in self.ticks.values()):
+            self._back()
+
+    def _count(self, name: str, ticks: list[Any]) -> None:
+        interval, done, missed, late_sum, late_max = map(count, ticks[:5])
+        known = self.ticks.get(name)
+        if known is None:
+            if len(self.ticks) >= MOST_SOURCES or not interval:
+                raise BadRecord
+            known = self.ticks[name] = RemoteTicks(name, interval)
+        known.off = None if ticks[5] is None else text(ticks[5])
+        cadence = known.cadence
+        cadence.ticks += done
+        cadence.missed += missed
+        cadence.lateness_sum_ns += late_sum
+        cadence.lateness_max_ns = max(cadence.lateness_max_ns, late_max)
+        cadence.recent_max_ns = max(cadence.recent_max_ns, late_max)
+
+    # Death, and life again.
+
+    def _tell_death(self, status: int, said: bytes, delay: float) -> None:
+        self.cpu_share = 0.0
+        self._deaths += 1
+        if self._deaths > DEATHS_TOLD:
+            return
+        how = signal_name(-status) if status < 0 else f"status {status}"
+        call = re.search(rb"\n  File [^\n]* in ((?:nvml|amdsmi|rsmi)\w*)\n", said)
+        where = f" in {call[1].decode()}" if call else ""
+        if how in CRASHES:
+            reason = f"the GPU driver's library crashed ({how}){where}"
+        else:
+            reason = f"the process that reads the GPUs ended ({how})"
+        last = "; what follows of this is not told" if self._deaths == DEATHS_TOLD else ""
+        self._event("gap", f"{reason}: the GPUs are not read; tried again in {delay:.0f} s{last}",
+                    reason=reason, signal=how, said=text(said.decode("utf-8", "replace")))
+
+    def _back(self) -> None:
+        """It reads again. The ticks between are missed ones."""
+        assert self._dead_ns is not None
+        dead = time.monotonic_ns() - self._dead_ns
+        self._dead_ns = None
+        for one in self.ticks.values():
+            if one.off is None:
+                one.cadence.missed += dead // one.cadence.interval_ns
+        if self._deaths <= DEATHS_TOLD:
+            self._event("source_back", "the GPUs are read again", "info")
+
+    def _event(self, kind: str, text: str, severity: str = "warning", **data: object) -> None:
+        self._sink.event(self._clock.now_ns(), kind, severity, text, data={"source": self.name, **data})
+
+
+class _Tail:
+    """The end of what a stream says."""
+
+    MOST = 4000
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.kept = b""
+
+    def read(self) -> bytes:
+        data = self._stream.read(1 << 16)
+        self.kept = (self.kept + data)[-self.MOST:]
+        return data
+
+
+def _reader(stream: IO[bytes], take: Callable[[bytes], None]) -> Callable[[], bytes]:
+    def read() -> bytes:
+        data = stream.read(1 << 16)
+        if data:
+            take(data)
+        return data
+
+    return read
