@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from profiler.model import Sink
@@ -89,9 +90,8 @@ class Gpu:
         raise Missing("the driver does not show it any more")
 
     def _handles(self) -> Iterator[Any]:
-        nvml = self.library.nvml
-        for index in (self.index, *range(nvml.nvmlDeviceGetCount())):
-            yield nvml.nvmlDeviceGetHandleByIndex(index)
+        """Of every device that answers: this one may be under another number, and its own be nobody's."""
+        return handles(self.library.nvml, (self.index,))
 
     def _uuid(self, index: int, handle: Any) -> str:
         return text_of(self.library.nvml.nvmlDeviceGetUUID, handle) or f"GPU-index-{index}"
@@ -136,6 +136,13 @@ class Gpu:
             except Exception as error:
                 none += str(error) == SHARED_MEMORY or code_of(error) == NOT_SUPPORTED
         return None, none == 2
+
+
+def handles(nvml: Any, first: Iterable[int] = ()) -> Iterator[Any]:
+    """Of the driver's devices, in order after `first`, without those that do not answer."""
+    for index in (*first, *range(nvml.nvmlDeviceGetCount())):
+        with suppress(Exception):
+            yield nvml.nvmlDeviceGetHandleByIndex(index)
 
 
 def text_of(call: Callable[..., Any], *arguments: Any) -> str:

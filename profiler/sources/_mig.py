@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 from profiler.sources._fields import FAST, MEMORY
-from profiler.sources._gpu import Gpu
+from profiler.sources._gpu import Gpu, handles
 from profiler.sources._library import Library
 
+MOST = 64  # slices of a card
 PARENT_ONLY = tuple(metric for field in FAST if field is not MEMORY for metric in field.metrics)
 
 
@@ -22,8 +23,8 @@ class Slice(Gpu):
 
     def _handles(self) -> Iterator[Any]:
         nvml = self.library.nvml
-        for index in range(nvml.nvmlDeviceGetCount()):
-            yield from slots(nvml, nvml.nvmlDeviceGetHandleByIndex(index))
+        for card in handles(nvml):
+            yield from slots(nvml, card)
 
     def _properties(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mig_parent": self.parent.uuid, "parent_only": list(PARENT_ONLY)}
@@ -45,7 +46,8 @@ class Slice(Gpu):
 def slots(nvml: Any, handle: Any) -> Iterator[Any]:
     """Handles of a card's slices; none where it has no MIG, or has it off."""
     try:
-        count = nvml.nvmlDeviceGetMaxMigDeviceCount(handle) if nvml.nvmlDeviceGetMigMode(handle)[0] else 0
+        on = nvml.nvmlDeviceGetMigMode(handle)[0] == 1
+        count = min(nvml.nvmlDeviceGetMaxMigDeviceCount(handle), MOST) if on else 0
     except Exception:  # cards without MIG answer NotSupported
         return
     for slot in range(count):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Start = Callable[..., Any]
 
 
@@ -68,3 +70,35 @@ def test_close_while_a_slow_call_is_in_flight_shuts_nothing_down(start_nvml: Sta
     child.read_slow()
     assert child.dump().values("gpu.pcie_rx") == [1_000_000] * 2
     child.do("call", source="slow", method="close")
+
+
+A, B, C = (f"GPU-0000000{n}" for n in "abc")
+BEFORE = (f"uuid:0 {A}", f"uuid:1 {B}", f"uuid:2 {C}", "util:0 10", "util:1 20", "util:2 30")
+
+
+@pytest.mark.parametrize(("after", "seen"), [
+    # Under the number of another, which is under its own: the driver counts anew.
+    (("gpus 3", f"uuid:0 {C}", f"uuid:1 {B}", f"uuid:2 {A}", "util:0 33", "util:1 20", "util:2 11"),
+     [11, 20, 33]),
+    # There are fewer, and its number is no device's any more.
+    (("gpus 2", f"uuid:0 {A}", f"uuid:1 {C}", "util:0 10", "util:1 33"), [10, None, 33]),
+    # Its number is of a device that answers nothing.
+    (("gpus 4", f"uuid:0 {A}", f"uuid:1 {B}", "uuid:2 x", f"uuid:3 {C}", "util:0 10", "util:1 20",
+      "util:3 33", "ret_all:2 15"), [10, 20, 33]),
+])
+def test_devices_come_back_under_other_numbers_and_are_told_by_their_uuid(
+    start_nvml: Start, after: tuple[str, ...], seen: list[int | None]
+) -> None:
+    child = start_nvml("gpus 3", *BEFORE)
+    child.open()
+    child.read()
+    child.plan.set("gpus 3", *BEFORE, "ret_all 15")
+    child.read()
+    child.plan.set(*after)
+    child.read(times=2, step_s=61)
+    dump = child.dump()
+    values = {device.uuid: dump.values("gpu.util", gpu=device.index) for device in dump.devices}
+    for (uuid, found), first, now in zip(values.items(), (0.1, 0.2, 0.3), seen, strict=True):
+        assert found == [first] + ([now / 100] * 2 if now is not None else []), uuid
+    assert len(dump.devices) == 3 and len(dump.kinds("device_lost")) == 3
+    assert len(dump.kinds("device_back")) == len([now for now in seen if now is not None])

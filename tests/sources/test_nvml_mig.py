@@ -57,3 +57,15 @@ def test_a_card_without_mig_has_no_slices(start_nvml: Start) -> None:
     child = start_nvml("gpus 1", "ret nvmlDeviceGetMigMode 3")
     child.open()
     assert len(child.dump().devices) == 1 and child.dump().events == []
+
+
+def test_a_slice_comes_back_while_another_card_does_not_answer(start_nvml: Start) -> None:
+    child = start_nvml("mig:1 1", "slices 1")
+    child.open()
+    child.read()
+    child.plan.set("mig:1 1", "slices 1", "ret_all 15")
+    child.read()
+    child.plan.set("mig:1 1", "slices 1", "ret_all:0 15")
+    child.read(step_s=61)
+    back = {e.device for e in child.dump().kinds("device_back")}
+    assert back == {2, 3}  # the second card, and its slice
