@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import io
 import os
-import pickle
 import re
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 
 from profiler.errors import TraceError
@@ -148,7 +148,7 @@ class _Child:
             os.close(self._from)
             columns, around = _stretch(path, start, end, last, _ignore, Source(path.name))
             with os.fdopen(to, "wb") as pipe:
-                pickle.dump((columns.packed(), around[1]), pipe, pickle.HIGHEST_PROTOCOL)
+                _hand_over(pipe, columns.packed(), around[1])
             status = 0
         finally:
             os._exit(status)
@@ -157,10 +157,9 @@ class _Child:
         """What `packed` gave there, and the text after the list of events."""
         with os.fdopen(os.dup(self._from), "rb") as pipe:
             try:
-                packed, tail = pickle.load(pipe)
-            except (EOFError, pickle.UnpicklingError) as error:
+                return _take_over(pipe)
+            except (EOFError, msgspec.DecodeError) as error:
                 raise Odd from error
-        return packed, tail
 
     def end(self) -> None:
         """Also before it is done."""
@@ -171,6 +170,46 @@ class _Child:
 
 def _ignore() -> None:
     pass
+
+
+class _Head(msgspec.Struct, array_like=True):
+    """All that is handed over but the columns, which follow; `columns` are their names, types and lengths."""
+
+    texts: list[str]
+    lanes: list[tuple[int | str, int | str]]
+    base_us: int | None
+    processes: list[tuple[str, int | str, str]]
+    threads: list[tuple[str, tuple[int | str, int | str], str]]
+    tally: Tally
+    columns: list[tuple[str, str, str, int]]
+    tail: bytes
+
+
+def _hand_over(pipe: BinaryIO, packed: dict[str, Any], tail: bytes) -> None:
+    tables, labels = packed["tables"], packed["labels"]
+    columns = [(table, column, values) for table, part in tables.items() for column, values in part.items()]
+    head = msgspec.msgpack.encode(_Head(
+        packed["texts"], packed["lanes"], packed["base_us"],
+        [(kind, lane, text) for (kind, lane), text in labels.items() if not isinstance(lane, tuple)],
+        [(kind, lane, text) for (kind, lane), text in labels.items() if isinstance(lane, tuple)],
+        packed["tally"], [(table, column, v.dtype.str, len(v)) for table, column, v in columns], tail))
+    pipe.write(len(head).to_bytes(8, "little") + head)
+    for _, _, values in columns:
+        pipe.write(np.ascontiguousarray(values).view(np.uint8).data)
+
+
+def _take_over(pipe: BinaryIO) -> tuple[dict[str, Any], bytes]:
+    """EOFError or msgspec.DecodeError where the other process ended too soon."""
+    head = msgspec.msgpack.decode(pipe.read(int.from_bytes(pipe.read(8), "little")), type=_Head)
+    tables: dict[str, Part] = {}
+    for table, column, dtype, length in head.columns:
+        values = np.empty(length, dtype)
+        if pipe.readinto(values.view(np.uint8)) != values.nbytes:  # type: ignore[attr-defined]
+            raise EOFError
+        tables.setdefault(table, {})[column] = values
+    labels = {(kind, lane): text for kind, lane, text in [*head.processes, *head.threads]}
+    return {"texts": head.texts, "lanes": head.lanes, "base_us": head.base_us, "tables": tables,
+            "labels": labels, "tally": head.tally}, head.tail
 
 
 def _append(columns: Columns, packed: dict[str, Any]) -> None:
