@@ -8,7 +8,7 @@ from typing import Any
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import Field, Values, Way
+from profiler.sources._fields import Field, Implausible, Values, Way
 from profiler.sources._gpu import Gpu
 from profiler.sources._library import NOT_FOUND, Missing, code_of
 from profiler.sources._readings import Reading
@@ -16,6 +16,8 @@ from profiler.sources._relay import Job
 
 TOTAL_POWER, GPU_UTILIZATION = 0, 1  # NVML's kinds of samples
 MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of the union, by the type told
+DOUBLE, SHORT = 0, 6
+TINY = 1e-100  # what an integer's bytes look like as a double
 NEAR_NS = 60_000_000_000  # of now: a stamp that far from a clock is not that clock's
 FULL = 200_000  # samples of one buffer: an hour of 50 a second. All of a day of eight GPUs would be 800 MB.
 AHEAD_NS = 1_000_000_000  # later than now by more cannot be
@@ -33,13 +35,13 @@ class Buffer:
         self._track: int | None = None
         self._stored = 0
         self._thinned = False
-        self._reading = Reading(gpu, Field(title, (metric,), (Way(self._bind),)))
+        self._reading = Reading(gpu, Field(title, (metric,), (Way(self._bind),), highest))
 
     def read(self, sink: Sink, clock: Clock) -> None:
         self._found = []
         self._reading.read(sink, clock)
         good = [(t_ns, value) for t_ns, value in self._timed(clock)
-                if t_ns > self._last_ns and 0 <= value <= self._highest]
+                if t_ns > self._last_ns and self._fits(value)]
         for t_ns, value in self._kept(good, sink, clock):
             self._last_ns = t_ns
             self._stored += 1
@@ -47,6 +49,9 @@ class Buffer:
                 self._track = sink.track(self._metric, device=self._gpu.id,
                                          properties={"method": "the driver's buffer"})
             sink.sample(self._track, t_ns, value)
+
+    def _fits(self, value: float) -> bool:
+        return 0 <= value <= self._highest
 
     def _kept(self, good: list[tuple[int, float]], sink: Sink, clock: Clock) -> list[tuple[int, float]]:
         """All of a tick's samples; in a long run their mean, at the time of the last."""
@@ -75,8 +80,9 @@ class Buffer:
                 raise
             if not 0 <= kind < len(MEMBERS):
                 raise Missing(f"its samples are of a type that is not known ({kind})")
-            self._take((int(s.timeStamp), float(getattr(s.sampleValue, MEMBERS[kind]))) for s in samples)
-            return (None,)
+            self._take((int(s.timeStamp), _number(s.sampleValue, kind)) for s in samples)
+            wrong = (value * self._scale for _, value in self._found if not self._fits(value * self._scale))
+            return (next(wrong, None),)  # so that it is said
 
         return read
 
@@ -99,6 +105,14 @@ class Buffer:
         ahead = clock.now_ns() - time.time_ns()  # of the run's clock, as the wall clock is now
         return [(us * 1000 + ahead if on_wall else clock.from_monotonic(us * 1000), value * self._scale)
                 for us, value in self._found]
+
+
+def _number(union: Any, kind: int) -> float:
+    """Of a sample. A type that cannot be that of the bytes beside it is not the sample's."""
+    value = float(getattr(union, MEMBERS[kind]))
+    if (kind == DOUBLE and 0 < abs(value) < TINY) or (kind == SHORT and value != union.uiVal):
+        raise Implausible(value, "its samples are not of the type that is told")
+    return value
 
 
 def clock_of(stamp_us: int) -> str | None:

@@ -29,10 +29,25 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Field:
+    """What is below `lowest` or above `highest` (of each metric, or of all) cannot be: see power_bound."""
+
     title: str
     metrics: tuple[str, ...]
     ways: tuple[Way, ...]
-    highest: float = math.inf  # a larger value cannot be; of power, see Gpu.power_bound
+    highest: float | tuple[float, ...] = math.inf
+    lowest: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        return self.highest if isinstance(self.highest, tuple) else (self.highest,) * len(self.metrics)
+
+
+class Implausible(Exception):
+    """An answer that succeeded and cannot be. The text says why; `raw` is what was told."""
+
+    def __init__(self, raw: float, why: str) -> None:
+        super().__init__(why)
+        self.raw = raw
 
 
 def _utilization(nvml: Any, handle: Any) -> Callable[[], Values]:
@@ -45,13 +60,23 @@ def _utilization(nvml: Any, handle: Any) -> Callable[[], Values]:
     return read
 
 
+def _check(total: int, used: int, free: int, reserved: int = 0) -> None:
+    """Missing without a total; Implausible where the parts (bytes) cannot be of it."""
+    if not total:
+        raise Missing(SHARED_MEMORY)
+    most = max(used, free, reserved)
+    if most > total or total > MEMORY_BOUND:
+        raise Implausible(max(most, total), f"{most:.6g} of {total:.6g} bytes cannot be")
+    if not used and not free:
+        raise Implausible(0, "neither used nor free bytes cannot be")
+
+
 def memory_v2(nvml: Any, handle: Any) -> Callable[[], Values]:
     get, version = nvml.nvmlDeviceGetMemoryInfo, nvml.nvmlMemory_v2
 
     def read() -> Values:
         memory = get(handle, version=version)
-        if not memory.total:
-            raise Missing(SHARED_MEMORY)
+        _check(memory.total, memory.used, memory.free, memory.reserved)
         return memory.used, memory.free, memory.reserved
 
     return read
@@ -62,8 +87,7 @@ def memory_v1(nvml: Any, handle: Any) -> Callable[[], Values]:
 
     def read() -> Values:
         memory = get(handle)
-        if not memory.total:
-            raise Missing(SHARED_MEMORY)
+        _check(memory.total, memory.used, memory.free)
         return memory.used, memory.free, None
 
     return read
@@ -87,10 +111,12 @@ def _per_thousand(name: str) -> Bind:
     return bind
 
 
-# Drivers answer with all bits set, or with junk, and call it a success. Far above any device there is:
+# Drivers answer with all bits set, with zero or with junk, and call it a success. No device that is on is
+# at zero watts, joules, MHz or degrees; far above any device there is:
 MEMORY_BOUND, ENERGY_BOUND = 2.0**50, 1e13  # B, J
 REASONS_BOUND = 2.0**31 - 1  # a mask whose bits are all set says nothing
 TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 4e12  # degrees Celsius, MHz, B/s
+PCIE_GENERATION_BOUND, PCIE_WIDTH_BOUND = 10.0, 32.0
 
 TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations
 
@@ -100,17 +126,17 @@ MEMORY = Field("memory", ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved"), _
 FAST = (
     Field("utilization", ("gpu.util", "gpu.mem_util"), (Way(_utilization),), highest=1.0),
     MEMORY,
-    Field("power", ("gpu.power",), (Way(_per_thousand("nvmlDeviceGetPowerUsage")),)),
+    Field("power", ("gpu.power",), (Way(_per_thousand("nvmlDeviceGetPowerUsage")),), lowest=0.001),
     Field("energy", ("gpu.energy",),
           (Way(_per_thousand("nvmlDeviceGetTotalEnergyConsumption"), {"method": "counter"}),),
-          highest=ENERGY_BOUND),
+          highest=ENERGY_BOUND, lowest=0.001),
     Field("temperature", ("gpu.temperature",),
           (Way(_one("nvmlDeviceGetTemperature", TEMPERATURE_GPU)),
-           Way(_one("nvmlDeviceGetTemperatureV", TEMPERATURE_GPU))), highest=TEMPERATURE_BOUND),
+           Way(_one("nvmlDeviceGetTemperatureV", TEMPERATURE_GPU))), highest=TEMPERATURE_BOUND, lowest=1),
     Field("SM clock", ("gpu.clock_sm",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_SM)),),
-          highest=CLOCK_BOUND),
+          highest=CLOCK_BOUND, lowest=1),
     Field("memory clock", ("gpu.clock_mem",), (Way(_one("nvmlDeviceGetClockInfo", CLOCK_MEM)),),
-          highest=CLOCK_BOUND),
+          highest=CLOCK_BOUND, lowest=1),
     Field("throttle reasons", ("gpu.throttle",),
           (Way(_one("nvmlDeviceGetCurrentClocksEventReasons")),
            Way(_one("nvmlDeviceGetCurrentClocksThrottleReasons"))), highest=REASONS_BOUND),

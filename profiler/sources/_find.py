@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from profiler.sources._gpu import Gpu
+from profiler.sources._gpu import MOST, Gpu
 from profiler.sources._library import Library, reason
 from profiler.sources._mig import Slice, slices_of
 
@@ -26,29 +26,33 @@ class Found:
 class _Opening:
     """One GPU in a thread of its own."""
 
-    def __init__(self, library: Library, index: int) -> None:
+    def __init__(self, library: Library, index: int, kind: type[Gpu]) -> None:
         self.index = index
+        self._kind = kind
         self.told: tuple[Gpu, list[Slice]] | str | None = None
         self._library = library
         self.thread = threading.Thread(target=self._open, name=f"open-gpu-{index}", daemon=True)
 
     def _open(self) -> None:
         try:
-            gpu = Gpu(self._library, self.index)
+            gpu = self._kind(self._library, self.index)
             self.told = gpu, slices_of(gpu)
         except Exception as error:
             self.told = reason(error)
 
 
-def find_gpus(library: Library) -> Found:
+def find_gpus(library: Library, kind: type[Gpu] = Gpu, vendor: str = "NVIDIA") -> Found:
     """Ask all at once. Never raises."""
     found = Found()
     try:
         count = library.nvml.nvmlDeviceGetCount()
     except Exception as error:
-        found.failures.append(f"The NVIDIA driver does not count its GPUs: {reason(error)}")
+        found.failures.append(f"The {vendor} driver does not count its GPUs: {reason(error)}")
         return found
-    opening = [_Opening(library, index) for index in range(count)]
+    if not 0 <= count <= MOST:
+        found.failures.append(f"The {vendor} driver tells of {count} GPUs, which cannot be")
+        return found
+    opening = [_Opening(library, index, kind) for index in range(count)]
     for one in opening:
         one.thread.start()
     deadline = time.monotonic() + PATIENCE_S
@@ -61,4 +65,16 @@ def find_gpus(library: Library) -> Found:
         else:
             found.gpus.append(told[0])
             found.slices += told[1]
+    _tell_apart([*found.gpus, *found.slices])
     return found
+
+
+def _tell_apart(gpus: list[Gpu]) -> None:
+    """Devices of one UUID, as some virtual machines have them, get a number and are known by their index."""
+    of: dict[str, list[Gpu]] = {}
+    for gpu in gpus:
+        of.setdefault(gpu.uuid, []).append(gpu)
+    for uuid, twins in of.items():
+        for number, gpu in enumerate(twins, 1):
+            gpu.by_index |= len(twins) > 1
+            gpu.uuid = uuid if number == 1 else f"{uuid} ({number})"

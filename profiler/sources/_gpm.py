@@ -23,11 +23,14 @@ class Counter:
     bound: float
 
     def of(self, value: float) -> float | None:
-        """In our unit; None for NaN (nothing ran) and for what cannot be. Rounding makes 1.001 of 1."""
+        """In our unit; None for NaN (nothing ran). Rounding makes 1.001 of 1."""
         told = value * self.scale
-        if not math.isfinite(told) or not 0 <= told < self.bound:
-            return None
-        return min(told, 1.0) if self.scale == PERCENT else told
+        return None if math.isnan(told) else 1.0 if self.scale == PERCENT and 1 < told < self.bound else told
+
+    @property
+    def highest(self) -> float:
+        """A larger value, in our unit, cannot be."""
+        return 1.0 if self.scale == PERCENT else self.bound
 
 
 PERCENT, MIB = 0.01, float(1 << 20)
@@ -61,15 +64,15 @@ def _ask(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> lis
 
 
 def between(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> Values:
-    """Averages between two samples, in our units; None for what this device does not count."""
-    told = zip(_ask(nvml, before, after, counters), counters, strict=True)
-    return tuple(counter.of(metric.value) if metric.nvmlReturn == 0 else None for metric, counter in told)
+    """Averages between two samples, in our units; None for what this device does not count.
 
-
-def _some(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> Values:
-    if all(metric.nvmlReturn for metric in _ask(nvml, before, after, counters)):
+    Missing when it counts none of them.
+    """
+    told = _ask(nvml, before, after, counters)
+    if all(metric.nvmlReturn for metric in told):
         raise Missing(LACKS)
-    return ()
+    return tuple(counter.of(metric.value) if metric.nvmlReturn == 0 else None
+                 for metric, counter in zip(told, counters, strict=True))
 
 
 def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool = False) -> Bind:
@@ -83,21 +86,21 @@ def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool =
             raise Missing(LACKS)
         kept: list[Any] = []  # the sample before, whose memory is the driver's
 
-        def read(told: Callable[..., Values] = between) -> Values:
+        def read() -> Values:
             sample = _sample(nvml, card, instance)
             before = kept.pop() if kept else None
             kept.append(sample)
             if before is None:
                 return (None,) * len(asked)
             try:
-                return told(nvml, before, sample, asked)
+                return between(nvml, before, sample, asked)
             finally:
                 nvml.nvmlGpmSampleFree(before)
 
         if checked:
             try:
                 read()
-                read(_some)
+                read()
             finally:
                 while kept:  # an interval between two calls is none to average over
                     nvml.nvmlGpmSampleFree(kept.pop())
@@ -120,10 +123,15 @@ def _sample(nvml: Any, card: Any, instance: int | None) -> Any:
     return sample
 
 
-GPM = Field("GPM", tuple(METRICS), (Way(_binding(METRICS), {"method": "GPM"}),))
+def _field(counters: Mapping[str, Counter], mig: bool = False) -> Field:
+    return Field("GPM", tuple(counters), (Way(_binding(counters, mig=mig), {"method": "GPM"}),),
+                 tuple(counter.highest for counter in counters.values()))
+
+
+GPM = _field(METRICS)
 # Links are the card's.
 OF_SLICE = {name: counter for name, counter in METRICS.items() if counter.scale == PERCENT}
-GPM_OF_SLICE = Field("GPM", tuple(OF_SLICE), (Way(_binding(OF_SLICE, mig=True), {"method": "GPM"}),))
+GPM_OF_SLICE = _field(OF_SLICE, mig=True)
 # Without GPM the driver measures each direction for about 20 ms before it answers.
 RATES = tuple(
     Field(title, (metric,), (Way(_binding({metric: PCIE[metric]}, checked=True), {"method": "GPM"}), way),

@@ -10,16 +10,20 @@ from typing import Any
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import (
+    CLOCK_BOUND,
     CLOCK_MEM,
     CLOCK_SM,
     DEFAULT_POWER_BOUND,
     HIGHEST_POWER_LIMIT,
     MEMORY_BOUND,
+    PCIE_GENERATION_BOUND,
+    PCIE_WIDTH_BOUND,
     SHARED_MEMORY,
 )
 from profiler.sources._library import NOT_SUPPORTED, Library, Missing, code_of, reason
-from profiler.sources._links import peers
+from profiler.sources._links import BUS_ID, peers
 
+MOST = 1024  # GPUs of a machine; a driver that counts more counts none
 RETRY_NS = 60_000_000_000  # after a lasting failure, or for a lost device
 
 
@@ -39,6 +43,7 @@ class Gpu:
         self.binding = 0
         self.handle: Any = nvml.nvmlDeviceGetHandleByIndex(index) if handle is None else handle
         self.uuid = self._uuid(index, self.handle)
+        self.by_index = self.uuid == _no_uuid(index)  # a new handle is known by the index alone
         self.name = text_of(nvml.nvmlDeviceGetName, self.handle) or f"GPU {index}"
         self.lost: str | None = None
         self._retry_ns = 0
@@ -82,8 +87,8 @@ class Gpu:
     def _renew(self) -> None:
         """Take a new handle. The index may be another device's by now, the UUID tells."""
         epoch = self.library.epoch
-        for handle in self._handles():
-            if self._uuid(self.index, handle) == self.uuid:
+        for handle in self._own() if self.by_index else self._handles():
+            if self.by_index or self._uuid(self.index, handle) == self.uuid:
                 self.handle, self.epoch = handle, epoch
                 self.binding += 1
                 return
@@ -93,34 +98,44 @@ class Gpu:
         """Of every device that answers: this one may be under another number, and its own be nobody's."""
         return handles(self.library.nvml, (self.index,))
 
+    def _own(self) -> list[Any]:
+        """The handle of this one's index."""
+        return [self.library.nvml.nvmlDeviceGetHandleByIndex(self.index)]
+
     def _uuid(self, index: int, handle: Any) -> str:
-        return text_of(self.library.nvml.nvmlDeviceGetUUID, handle) or f"GPU-index-{index}"
+        """Made of the index where the driver has none, or only bytes that are no text."""
+        told = text_of(self.library.nvml.nvmlDeviceGetUUID, handle)
+        return _no_uuid(index) if not told or "\ufffd" in told else told
 
     @property
     def power_bound(self) -> float:
         """W above which a reading of power is none."""
         limit = self.properties.get("power_limit_w")
-        return 3 * limit if limit and limit <= HIGHEST_POWER_LIMIT else DEFAULT_POWER_BOUND
+        return 3 * limit if limit else DEFAULT_POWER_BOUND
 
     def _properties(self) -> dict[str, Any]:
         nvml, handle = self.library.nvml, self.handle
         found: dict[str, Any] = {
-            "power_limit_w": _first(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
+            "power_limit_w": _first(HIGHEST_POWER_LIMIT,
+                                    lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
                                     lambda: nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1000),
             "power_limit_default_w": _first(
-                lambda: nvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
-            "app_clock_sm": _first(lambda: nvml.nvmlDeviceGetApplicationsClock(handle, CLOCK_SM)),
-            "max_clock_sm": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
-            "max_clock_mem": _first(lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
-            "pcie_gen": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
-            "pcie_width": _first(lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
-            "pcie_gen_card": _first(lambda: nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration(handle)),
-            "pcie_gen_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
-            "pcie_width_now": _first(lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
-            "pci_bus_id": text_of(lambda: nvml.nvmlDeviceGetPciInfo_v3(handle).busId) or None,
+                HIGHEST_POWER_LIMIT, lambda: nvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
+            "app_clock_sm": _first(
+                CLOCK_BOUND, lambda: nvml.nvmlDeviceGetApplicationsClock(handle, CLOCK_SM)),
+            "max_clock_sm": _first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
+            "max_clock_mem": _first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
+            "pcie_gen": _first(
+                PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
+            "pcie_width": _first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
+            "pcie_gen_card": _first(
+                PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration(handle)),
+            "pcie_gen_now": _first(
+                PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
+            "pcie_width_now": _first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
+            "pci_bus_id": bus_id(lambda: nvml.nvmlDeviceGetPciInfo_v3(handle).busId),
             "nvlink_peers": peers(nvml, handle),
-            "compute_capability": _first(
-                lambda: ".".join(map(str, nvml.nvmlDeviceGetCudaComputeCapability(handle)))),
+            "compute_capability": capability(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle)),
         }  # fmt: skip
         return {name: value for name, value in found.items() if value is not None}
 
@@ -138,9 +153,13 @@ class Gpu:
         return None, none == 2
 
 
+def _no_uuid(index: int) -> str:
+    return f"GPU-index-{index}"
+
+
 def handles(nvml: Any, first: Iterable[int] = ()) -> Iterator[Any]:
     """Of the driver's devices, in order after `first`, without those that do not answer."""
-    for index in (*first, *range(nvml.nvmlDeviceGetCount())):
+    for index in (*first, *range(min(nvml.nvmlDeviceGetCount(), MOST))):
         with suppress(Exception):
             yield nvml.nvmlDeviceGetHandleByIndex(index)
 
@@ -162,11 +181,24 @@ def text_of(call: Callable[..., Any], *arguments: Any) -> str:
     return "".join(c for c in str(value) if c.isprintable()).strip()
 
 
-def _first(*calls: Callable[[], Any]) -> Any:
-    """The first answer; None when every call fails."""
+def bus_id(call: Callable[[], Any]) -> str | None:
+    told = text_of(call)
+    return told if BUS_ID.fullmatch(told) else None
+
+
+def capability(call: Callable[[], tuple[int, int]]) -> str | None:
+    try:
+        major, minor = call()
+    except Exception:
+        return None
+    return f"{major}.{minor}" if 0 < major < 100 and 0 <= minor < 100 else None
+
+
+def _first(highest: float, *calls: Callable[[], Any]) -> Any:
+    """The first answer that can be: above zero, up to `highest`. None when there is none."""
     for call in calls:
-        try:
-            return call()
-        except Exception:
-            continue
+        with suppress(Exception):
+            value = call()
+            if 0 < value <= highest:
+                return value
     return None

@@ -9,12 +9,13 @@ import psutil
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import Field, Values, Way
+from profiler.sources._fields import MEMORY_BOUND, Field, Implausible, Values, Way
 from profiler.sources._gpu import Gpu
 from profiler.sources._library import FUNCTION_NOT_FOUND, NOT_FOUND, code_of
 from profiler.sources._readings import Reading
 from profiler.sources.tree import TargetTree
 
+HIGHEST_PID = 2**31 - 2
 MAX_PROCESSES = 32  # of one GPU that are followed, over the run
 
 
@@ -55,9 +56,10 @@ class GpuProcesses:
         compute, graphics = _lister(nvml, handle, "Compute"), _lister(nvml, handle, "Graphics")
 
         def read() -> Values:
-            found = _memory_by_pid(compute())
+            most = self._gpu.memory_total or MEMORY_BOUND
+            found = _memory_by_pid(compute(), most)
             try:
-                shown = _memory_by_pid(graphics())
+                shown = _memory_by_pid(graphics(), most)
             except Exception:  # a compute card need not know of graphics
                 shown = {}
             self._read = {**shown, **found}  # one that does both counts once
@@ -91,8 +93,14 @@ class GpuProcesses:
         return {"whose": whose, "name": name}
 
 
-def _memory_by_pid(processes: list[Any]) -> dict[int, int | None]:
-    return {int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory) for p in processes if p.pid}
+def _memory_by_pid(processes: list[Any], most: float) -> dict[int, int | None]:
+    """pid -> B. Implausible where one has more than the device: the records are not what they should be."""
+    found = {int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory)
+             for p in processes if p.pid}
+    for pid, memory in found.items():
+        if pid > HIGHEST_PID or (memory or 0) > most:
+            raise Implausible(memory or 0, f"process {pid} with {memory} bytes cannot be")
+    return found
 
 
 def _lister(nvml: Any, handle: Any, kind: str) -> Callable[[], list[Any]]:

@@ -9,7 +9,14 @@ from typing import Any
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import Field, Values, Way
+from profiler.sources._fields import (
+    PCIE_GENERATION_BOUND,
+    PCIE_WIDTH_BOUND,
+    Field,
+    Implausible,
+    Values,
+    Way,
+)
 from profiler.sources._gpu import Gpu
 from profiler.sources._library import TIMEOUT, code_of
 from profiler.sources._links import MAX_LINKS, links_up
@@ -17,6 +24,7 @@ from profiler.sources._readings import MAX_EVENTS, Reading, readings
 from profiler.sources._relay import Job
 
 COUNT_BOUND = 1e9  # errors, rows: more is no count
+XID_BOUND = 9999  # NVIDIA's list ends below 200
 VOLATILE_ECC, CORRECTED, UNCORRECTED, XID_EVENTS = 0, 0, 1, 8  # NVML's enumerations
 XIDS = {
     13: "a kernel of the program failed", 31: "a kernel of the program used memory that is not its own",
@@ -43,7 +51,7 @@ def _rows(nvml: Any, handle: Any) -> Callable[[], Values]:
 
 def _pcie(nvml: Any, handle: Any) -> Callable[[], Values]:
     generation, width = nvml.nvmlDeviceGetCurrPcieLinkGeneration, nvml.nvmlDeviceGetCurrPcieLinkWidth
-    return lambda: (generation(handle) or None, width(handle) or None)
+    return lambda: (generation(handle), width(handle))
 
 
 def _nvlinks(nvml: Any, handle: Any) -> Callable[[], Values]:
@@ -62,7 +70,8 @@ class Watch:
     falls: bool = False
 
 
-LINK = Field("PCIe link", ("gpu.pcie_gen", "gpu.pcie_width"), (Way(_pcie),), highest=64)
+LINK = Field("PCIe link", ("gpu.pcie_gen", "gpu.pcie_width"), (Way(_pcie),),
+             (PCIE_GENERATION_BOUND, PCIE_WIDTH_BOUND), lowest=1)
 COUNTS = (
     (Field("memory errors (ECC)", ("gpu.ecc_corrected", "gpu.ecc_uncorrected"), (Way(_ecc),),
            highest=COUNT_BOUND),
@@ -95,7 +104,7 @@ class Counts:
         self._reading.read(sink, clock)
         for watch in self._watches:
             now, last = self._now.get(watch.metric), self._last[watch.metric]
-            if now is None or now > self._reading.highest:
+            if now is None or not 0 <= now <= COUNT_BOUND:
                 continue
             self._last[watch.metric] = now
             change = 0.0 if last is None else last - now if watch.falls else now - last
@@ -126,7 +135,7 @@ class Xids:
         self._gpu = gpu
         self._found: list[int] = []
         self._told = 0
-        self._reading = Reading(gpu, Field("XIDs", ("gpu.xid",), (Way(self._bind),), COUNT_BOUND))
+        self._reading = Reading(gpu, Field("XIDs", ("gpu.xid",), (Way(self._bind),), XID_BOUND, lowest=1))
 
     def read(self, sink: Sink, clock: Clock) -> None:
         self._found = []
@@ -154,11 +163,15 @@ class Xids:
         def read() -> Values:
             for _ in range(MAX_EVENTS):  # a flood goes on at the next tick
                 try:
-                    self._found.append(int(nvml.nvmlEventSetWait_v2(events, 0).eventData))
+                    told = nvml.nvmlEventSetWait_v2(events, 0)
                 except Exception as error:
                     if code_of(error) != TIMEOUT:  # which says that there is none
                         raise
                     break
+                xid = int(told.eventData)
+                if told.eventType != XID_EVENTS or not 0 < xid <= XID_BOUND:
+                    raise Implausible(xid, f"{xid} is no XID")
+                self._found.append(xid)
             return (float(self._found[-1]) if self._found else None,)
 
         return read

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from profiler.sources._fields import Implausible
 from profiler.sources._library import INVALID_ARGUMENT, NOT_SUPPORTED, Missing, code_of
 
 MAX_LINKS = 36
+BUS_ID = re.compile(r"[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]")
 
 
 def links_up(nvml: Any, handle: Any) -> list[int]:
@@ -19,6 +22,8 @@ def links_up(nvml: Any, handle: Any) -> list[int]:
             if code_of(error) in (INVALID_ARGUMENT, NOT_SUPPORTED):  # this number is none of the device's
                 break
             raise
+        if up not in (0, 1):
+            raise Implausible(up, f"link {link} is neither up nor down ({up})")
         known += 1
         if up == 1:
             found.append(link)
@@ -34,6 +39,8 @@ def peers(nvml: Any, handle: Any) -> dict[str, int] | None:
         for link in links_up(nvml, handle):
             told = nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId
             name = told.decode("ascii", "replace") if isinstance(told, bytes) else str(told)
+            if not BUS_ID.fullmatch(name):
+                continue
             found[name] = found.get(name, 0) + 1
     except Exception:
         return None

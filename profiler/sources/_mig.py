@@ -26,6 +26,10 @@ class Slice(Gpu):
         for card in handles(nvml):
             yield from slots(nvml, card)
 
+    def _own(self) -> list[Any]:
+        """The index is the card's: without its UUID a slice is not found again."""
+        return []
+
     def _properties(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mig_parent": self.parent.uuid, "parent_only": list(PARENT_ONLY)}
         for name, call in (("gpu_instance", "nvmlDeviceGetGpuInstanceId"),

@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from profiler.model import Sink
 from profiler.sources import Clock
-from profiler.sources._fields import Field, Values, Way
+from profiler.sources._fields import Field, Implausible, Values, Way
 from profiler.sources._gpu import RETRY_NS, Gpu
 from profiler.sources._library import LOST, UNINITIALIZED, Missing, code_of, is_lasting, reason
 
 FIRST_RETRY_NS = 1_000_000_000  # any other, doubled each time
 MAX_EVENTS = 20  # of one field of one device
 NO_ANSWER = "the driver does not answer this call"
+IMPLAUSIBLE = "what the driver answers cannot be"
 
 
 class Reading:
     """One field of one GPU: how it is read now, or why it is not."""
 
-    __slots__ = ("_binding", "_events", "_told_reason", "absent", "call", "delay_ns", "field", "gpu",
-                 "highest", "implausible", "plain", "retry_ns", "tracks", "way")  # fmt: skip
+    __slots__ = ("_binding", "_events", "_told", "call", "delay_ns", "field", "gpu", "highest", "lowest",
+                 "plain", "retry_ns", "tracks", "way")  # fmt: skip
 
     def __init__(self, gpu: Gpu, field: Field) -> None:
         self.gpu = gpu
         self.field = field
-        self.highest = gpu.power_bound if field.metrics == ("gpu.power",) else field.highest
+        self.highest = (gpu.power_bound,) if field.metrics == ("gpu.power",) else field.bounds
+        self.lowest = field.lowest
         self.call: Callable[[], Values] | None = None
         self.way: Way | None = None  # the one that has worked; from then on no other is tried
         self.tracks: list[int | None] = [None] * len(field.metrics)
         self.retry_ns = 0
         self.delay_ns = FIRST_RETRY_NS
-        self.absent: str | None = None
-        self.implausible = False
-        self.plain = False  # there is nothing to say about a value, unless it is too large
-        self._told_reason: str | None = None
+        self.plain = False  # there is nothing to say about a value, unless it cannot be
+        self._told: str | None = None  # what is wrong, as it was told
         self._events = 0
         self._binding = gpu.binding
 
@@ -55,25 +56,28 @@ class Reading:
         if not self.plain:
             self.store(values, sink, clock)
             return
-        t_ns, highest, sample = clock.now_ns(), self.highest, sink.sample
-        for track, value in zip(self.tracks, values, strict=True):
+        t_ns, lowest, sample = clock.now_ns(), self.lowest, sink.sample
+        for track, value, highest in zip(self.tracks, values, self.highest, strict=True):
             if value is not None and track is not None:
-                if value > highest:
-                    self.store(values, sink, clock)
-                    return
-                sample(track, t_ns, value)
+                if lowest <= value <= highest:
+                    sample(track, t_ns, value)
+                else:
+                    self.doubt(value, self._why(value, highest), sink, t_ns)
 
     def stuck(self, sink: Sink, clock: Clock) -> None:
         """The call has not returned for long. The value that ends this tells that it is back."""
-        self.plain, self.absent = False, NO_ANSWER
-        if self._told_reason != NO_ANSWER:
-            self._told_reason = NO_ANSWER
+        self.plain = False
+        if self._told != NO_ANSWER:
+            self._told = NO_ANSWER
             self._tell(sink, clock.now_ns(), "field_absent", f"{self.field.title} is not read: {NO_ANSWER}",
                        {"reason": NO_ANSWER, "code": None})
 
     def _recover(self, error: Exception, sink: Sink, clock: Clock) -> None:
         """Deal with a failed call: a lost device, a library shut down under us, or this field alone."""
         gpu, code = self.gpu, code_of(error)
+        if isinstance(error, Implausible):
+            self.doubt(error.raw, str(error), sink, clock.now_ns())
+            return
         if code in LOST:
             gpu.lose(reason(error), sink, clock)
             return
@@ -93,6 +97,9 @@ class Reading:
             try:
                 call = way.bind(self.gpu.library.nvml, self.gpu.handle)
                 values = call()
+            except Implausible:  # it answers, and may make sense at the next tick
+                self.call, self.way = call, way
+                raise
             except Exception as error:
                 if code_of(error) in (UNINITIALIZED, *LOST):
                     raise
@@ -104,41 +111,53 @@ class Reading:
         raise failure or AssertionError(f"no way to read {self.field.title}")
 
     def store(self, values: Values, sink: Sink, clock: Clock) -> None:
-        t_ns = clock.now_ns()
-        if (raw := max(v or 0 for v in values)) > self.highest:
-            if not self.implausible:
-                text = f"{self.field.title}: {raw:.6g} is more than can be ({self.highest:.6g}); left out"
-                self._tell(sink, t_ns, "implausible", text, {"raw": raw})
-            self.implausible, self.plain = True, False
-            return
-        self.implausible = False
-        if self.absent is not None:
+        """Keep the values that can be; tell when that begins or ends to be all of them."""
+        t_ns, fits = clock.now_ns(), True
+        self.delay_ns = FIRST_RETRY_NS
+        for value, highest in zip(values, self.highest, strict=True):
+            if value is not None and not self.lowest <= value <= highest:
+                self.doubt(value, self._why(value, highest), sink, t_ns)
+                fits = False
+        if fits and self._told is not None:
+            self._told = None
             self._tell(sink, t_ns, "field_back", f"{self.field.title} is read again")
-            self.absent = self._told_reason = None
-            self.delay_ns = FIRST_RETRY_NS
         properties = self.way.properties if self.way else {}
         for i, value in enumerate(values):
-            if value is None:
+            if value is None or not self.lowest <= value <= self.highest[i]:
                 continue
             track = self.tracks[i]
             if track is None:  # a metric that never had a value has no track
                 metric = self.field.metrics[i]
                 track = self.tracks[i] = sink.track(metric, device=self.gpu.id, properties=properties)
             sink.sample(track, t_ns, value)
-        self.plain = None not in self.tracks
+        self.plain = fits and None not in self.tracks
+
+    def _why(self, value: float, highest: float) -> str:
+        if math.isnan(value):
+            return "no number"
+        bound, word = (highest, "more") if value > highest else (self.lowest, "less")
+        return f"{value:.6g} is {word} than can be ({bound:.6g})"
+
+    def doubt(self, raw: float, why: str, sink: Sink, t_ns: int) -> None:
+        """The driver's answer cannot be. Said when it begins."""
+        self.plain = False
+        if self._told != IMPLAUSIBLE:
+            self._told = IMPLAUSIBLE
+            self._tell(sink, t_ns, "implausible", f"{self.field.title}: {why}; left out",
+                       {"raw": raw if math.isfinite(raw) else str(raw)})
 
     def fail(self, error: Exception, sink: Sink, clock: Clock) -> None:
         """No value: say why, once for each reason, and when to ask again."""
         t_ns = clock.now_ns()
         self.call, self.plain = None, False
-        self.absent = reason(error)
+        why = reason(error)
         self.delay_ns = RETRY_NS if is_lasting(error) else min(self.delay_ns, RETRY_NS)
         self.retry_ns = t_ns + self.delay_ns
         self.delay_ns *= 2
-        if self.absent != self._told_reason:
-            self._told_reason = self.absent
-            self._tell(sink, t_ns, "field_absent", f"{self.field.title} is not read: {self.absent}",
-                       {"reason": self.absent, "code": code_of(error)})
+        if why != self._told:
+            self._told = why
+            self._tell(sink, t_ns, "field_absent", f"{self.field.title} is not read: {why}",
+                       {"reason": why, "code": code_of(error)})
 
     def _tell(self, sink: Sink, t_ns: int, kind: str, text: str,
               data: dict[str, object] | None = None) -> None:
