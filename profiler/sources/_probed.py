@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +23,8 @@ SEVERITIES = ("info", "warning", "error")
 REMEMBERED_STEPS = 4096  # device times come some steps later than their step
 MAX_EVENTS = 2000
 MAX_SITES = 32
+FAILURES = ("worker_died", "trace_still")  # kinds of events that the user is told of at the end too
+MAX_FAILURES = 5
 
 
 class Times:
@@ -49,6 +51,11 @@ class ProbedProcess:
         self.pid = pid
         self.trained = False  # a backward or an optimizer has run
         self.dropped = 0
+        self.last_step_ns: int | None = None  # end of the newest step
+        self.walls: deque[int] = deque(maxlen=64)  # of the newest steps, ns
+        self.still: Mapping[str, Any] = {}  # what the probe said of a standstill, until the next step
+        self.ended = False
+        self.failures: list[str] = []
         self._sink = sink
         self._times = times
         self._tree = tree
@@ -69,7 +76,7 @@ class ProbedProcess:
             "hello": self._hello, "torch": self._torch, "step": self._step, "device": self._device,
             "memory": self._memory, "loader": self._loader, "site": self._site, "event": self._event,
             "dropped": self._dropped, "bye": self._bye, "numerics": self._said, "shapes": self._said,
-            "batches": self._said,
+            "batches": self._said, "standstill": self._standstill,
             "shape": self._shape, "compiled": self._compiled, "copies": self._copies, "thread": self._thread,
         }  # fmt: skip
 
@@ -105,6 +112,7 @@ class ProbedProcess:
                                       properties=properties)
 
     def _hello(self, record: list[Any]) -> None:
+        self.ended = False  # another program in the same process
         said = mapping(record[1])
         argv = [text(item) for item in said.get("argv") or [] if isinstance(item, str)][:200]
         properties = {key: plain(said.get(key)) for key in ("version", "ppid", "python", "world")}
@@ -134,7 +142,9 @@ class ProbedProcess:
         if self._last_step is None:
             self._sink.event(t1, "first_step", "info", f"First step of process {self.pid}",
                              process=self.process, data={"index": index})
-        self._last_step = t1
+        self._last_step = self.last_step_ns = t1
+        self.walls.append(wall)
+        self.still = {}
         self._step_times[index] = t1
         if len(self._step_times) > REMEMBERED_STEPS:
             self._step_times.popitem(last=False)
@@ -239,15 +249,24 @@ class ProbedProcess:
         if severity not in SEVERITIES:
             raise BadRecord
         said, data = text(record[4]), plain(record[5] if len(record) > 5 else {})
+        if kind in FAILURES and len(self.failures) < MAX_FAILURES:
+            self.failures.append(said)
         self._events += 1
         if self._events <= MAX_EVENTS:
             self._sink.event(t_ns, kind, severity, said, process=self.process,
                              data=data if isinstance(data, dict) else {})
 
+    def _standstill(self, record: list[Any]) -> None:
+        said = mapping(record[2])
+        since, usual = self._times.of(said.get("since")), count(said.get("usual"))
+        told = {key: plain(said.get(key)) for key in ("inside", "stage", "site", "lines", "workers")}
+        self.still = {**told, "since_ns": since, "usual_ns": usual}
+
     def _dropped(self, record: list[Any]) -> None:
         self.dropped += count(record[1])
 
     def _bye(self, record: list[Any]) -> None:
+        self.ended = True
         self._update({"bye": plain(mapping(record[1]))})
 
     def _update(self, properties: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import stat
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +17,12 @@ from profiler.sources import Clock
 from profiler.sources._checked import BadRecord, mapping, optional_count, plain, text
 from profiler.sources._probed import ProbedProcess, Times
 from profiler.sources._segments import Segments, open_regular
+from profiler.sources._standstill import Standstills
 from profiler.sources._traces import AT_ONCE, Beside
 from profiler.sources.tree import TargetTree
 
 MAX_PROCESSES = 1024
+LOOK_NS = 1_000_000_000  # between looks for loops that stand still
 MAX_TRACE = 512 << 20  # bytes of a trace as written
 MAX_TRACE_STORED = 256 << 20  # bytes of a trace as stored
 
@@ -45,6 +48,9 @@ class SpoolSource:
         self._told: set[tuple[str, int]] = set()
         self._dropped_stored: dict[int, int] = {}
         self._times: Times | None = None
+        self._standstills = Standstills(target.has if target is not None else lambda pid: True)
+        self._looked_ns = 0
+        self.urgent: deque[str] = deque(maxlen=5)  # for the user to read now; whoever tells it takes it
         self._large = Beside()
 
     @property
@@ -56,6 +62,17 @@ class SpoolSource:
     def trained(self) -> bool:
         """Whether any process has run a backward or an optimizer."""
         return any(p.trained for p in self._processes.values())
+
+    @property
+    def processes(self) -> list[ProbedProcess]:
+        """Those that have sent anything. May be asked from another thread."""
+        return list(self._processes.values())
+
+    def failures(self, now_ns: int) -> list[str]:
+        """What went wrong in the loops, for the end: workers that died, steps that no longer came."""
+        processes = list(self._processes.values())
+        return [*(text for process in processes for text in process.failures),
+                *self._standstills.standing(processes, now_ns)]
 
     def open(self, sink: Sink, clock: Clock) -> None:
         self._times = Times(clock.from_monotonic, time.monotonic_ns)
@@ -70,6 +87,10 @@ class SpoolSource:
             self._tell_damage(pid, sink, clock)
         for process in self._processes.values():
             self._tell_dropped(process, sink, clock)
+        now = time.monotonic_ns()
+        if now - self._looked_ns >= LOOK_NS:
+            self._looked_ns = now
+            self.urgent += self._standstills.tick(list(self._processes.values()), sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
         """Read what is left, and note how much of it could not be used."""

@@ -51,10 +51,36 @@ def test_the_file_is_out_of_the_way(spool: Any) -> None:
     spool.write('["x"]\n')
     assert spool.fd > 200
     assert not os.get_inheritable(spool.fd)
+
+
+def test_a_program_that_closes_all_its_files_loses_no_record(spool: Any, tmp_path: Path) -> None:
+    """And where it has since opened its own under our number, nothing of ours goes into that."""
+    spool.write('["x"]\n')
+    number = spool.fd
+    os.close(number)
+    spool.write('["y"]\n')
+    assert [path.read_text() for path in sorted(tmp_path.iterdir())] == ['["x"]\n', '["y"]\n']
     os.close(spool.fd)
-    spool.write('["y"]\n')  # somebody closed it: given up, not told
+    own = tmp_path.parent / f"{tmp_path.name}.own"
+    with own.open("w") as file:
+        os.dup2(file.fileno(), number)
+        spool.write('["z"]\n')
+        spool.give_up()
+        os.fstat(number)  # theirs is open still
+        os.close(number)
+    assert own.read_text() == ""
+    assert (tmp_path / f"{os.getpid()}.2.spool").read_text() == '["z"]\n'
+
+
+def test_a_spool_whose_folder_is_gone_is_given_up(spool: Any, tmp_path: Path) -> None:
+    spool.write('["x"]\n')
+    os.close(spool.fd)
+    (tmp_path / f"{os.getpid()}.0.spool").unlink()
+    tmp_path.rmdir()
+    spool.write('["y"]\n')
     assert spool.dead
     spool.write('["z"]\n')
+    tmp_path.mkdir()
 
 
 def test_a_full_disk_is_waited_for_and_what_it_cost_is_told(spool: Any, tmp_path: Path,

@@ -6,11 +6,17 @@ import weakref
 import torch
 
 from .batches import EVERY
+from .deaths import Deaths
 from .hook import Hook, hide_frames
 from .parts import parts_of
 from .phases import Loader
 from .sites import user_site
 from .tape import NOTED
+from .twins import Twins
+
+_LOADERS = 64  # by the line that makes them, whose data is looked at
+_TWINS = ("The %d workers of a loader give the same data: each goes through the whole iterable dataset. "
+          "Divide it among them by torch.utils.data.get_worker_info()")
 
 
 class LoaderHook(Hook):
@@ -20,6 +26,8 @@ class LoaderHook(Hook):
         Hook.__init__(self, probe)
         self.last = _nothing, None
         self.fetches = 0
+        self.deaths = Deaths(probe)
+        self._looked_at = set()  # sites of loaders whose data was looked at for twins
         self._loaders = []  # sampler of a DataLoader, its dataset (both by reference), Loader
 
     def install(self):
@@ -37,6 +45,8 @@ class LoaderHook(Hook):
                     if sampler() is not self._index_sampler:
                         loader = hook.loader(self)
                     first = self._num_yielded == 0
+                    if first:
+                        hook.begins(self, loader)
                     hook.fetches += 1
                     if not hook.fetches % EVERY and loader.train:
                         hook.probe.batches.asked(self)
@@ -47,8 +57,11 @@ class LoaderHook(Hook):
                 batch = original(self)
             except BaseException as error:
                 hide_frames(error)
+                stopped = isinstance(error, StopIteration)
+                if loader is not None and not stopped and isinstance(error, Exception):
+                    hook.raised(loader)
                 if depth is not None:
-                    hook.exit(depth, loader, 0, True, isinstance(error, StopIteration))
+                    hook.exit(depth, loader, 0, True, stopped)
                 raise
             if depth is not None:
                 hook.exit(depth, loader, batch, False, False)
@@ -58,9 +71,41 @@ class LoaderHook(Hook):
 
         self.patch(dataloader._BaseDataLoaderIter, "__next__", __next__)
 
+    def begins(self, iterator, loader):
+        """Its first batch is asked for."""
+        self.deaths.follow(loader, iterator)
+        loader.twins = None
+        site = loader.settings.get("site")
+        if site not in self._looked_at and len(self._looked_at) < _LOADERS:
+            self._looked_at.add(site)
+            loader.twins = Twins.of(iterator)
+
+    def raised(self, loader):
+        """An exception comes out of the loader: torch's own when a worker has died."""
+        try:
+            self.deaths.look([loader])
+        except Exception as error:
+            self.fail(error)
+
+    def see_twins(self, loader, batch):
+        found, workers = loader.twins.see(batch), loader.twins.workers
+        if found is not None:
+            loader.twins = None
+        if found:
+            self.probe.event("duplicated_data", "warning", _TWINS % workers,
+                             {"workers": workers, "site": loader.settings.get("site")})
+
+    def all(self):
+        """Every Loader whose DataLoader is there, or was there last."""
+        return [loader for _, _, loader in self._loaders]
+
     def exit(self, depth, loader, batch, raised, stopped):
         loop, tape = self.loop, self.loop.tape
         try:
+            if loader.twins is not None and not raised:
+                self.see_twins(loader, batch)
+            if stopped:
+                loader.workers = []  # they end now, or are told anew at the next epoch
             if not raised and loader.train:
                 self.probe.shapes.see(batch)
                 if not self.fetches % EVERY:

@@ -24,6 +24,8 @@ class Loader:
         self.settings = {}
         self.sizes = deque(maxlen=4096)
         self.background = False
+        self.workers = []  # processes of the iterator that is in use
+        self.twins = None  # looks at that one's first batches
 
 
 def used(loaders, cycles):

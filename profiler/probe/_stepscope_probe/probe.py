@@ -27,6 +27,7 @@ from .phases import EVALUATION
 from .shapes import Shapes
 from .sites import user_site
 from .spool import Spool
+from .standstill import Standstill
 from .tensors import TensorHook
 from .thread import LoopThread
 from .uncompiled import leave_alone
@@ -65,6 +66,7 @@ class Probe:
         self.batches = Batches()
         self.slow += [self.pauses, self.batches]
         self.loader = LoaderHook(self)
+        self.slow.append(Standstill(self))
         self.hooks = [self.loader, self.forward, BackwardHook(self), OptimizerHook(self), self.window,
                       CompileHook(self), self.pauses]
         self.interventions = interventions(self, _setting("STEPSCOPE_INTERVENE"))
@@ -103,6 +105,12 @@ class Probe:
 
     def event(self, kind, severity, text, data=None):
         self.write(json.dumps(["event", time.monotonic_ns(), kind, severity, text, data or {}]) + "\n")
+
+    def aside(self, kind, severity, text, data):
+        """An event from any thread, at once: what waits stays where it is, for it is the loop's."""
+        if not (self.lazy or self.muted):
+            line = json.dumps(["event", time.monotonic_ns(), kind, severity, text, data]) + "\n"
+            self.spool.write(line)
 
     def site(self, hook):
         site = user_site()
@@ -226,6 +234,7 @@ class Probe:
             self.loop.tape.stop()
             self.window.finish()
             self.loop.finish()
+            self.loader.deaths.look(self.loader.all(), ending=True)
             if not self.lazy:
                 self.numerics.at = self.shapes.at = self.batches.at = 0
                 self.pauses.end()

@@ -23,12 +23,15 @@ class Spool:
         self.dead = False
         self._pid = os.getpid()
         self._n = 0
+        self._file = None
         self._size = 0
         self._full_until = 0
 
     def write(self, text):
         """Append records: whole lines that end with a line break."""
         told = 0
+        if self.fd >= 0 and not self._ours():
+            self.fd = -1  # the program has closed all its files, and may have others under this number
         if self.fd < 0 or self._size >= SEGMENT_BYTES:
             if not self._next():
                 self.dropped += text.count("\n")
@@ -49,6 +52,13 @@ class Spool:
             self._lost(data, done, told)
         elif told:
             self.dropped -= told
+
+    def _ours(self):
+        try:
+            found = os.fstat(self.fd)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._file
 
     def _lost(self, data, done, told):
         """There is no room. A new segment follows, so that the recorder deletes what it has read."""
@@ -88,6 +98,8 @@ class Spool:
                 fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             except FileExistsError:  # an earlier program in this same process, before exec
                 continue
+            found = os.fstat(fd)
+            self._file = found.st_dev, found.st_ino
             return _out_of_the_way(fd)
 
     def _unread(self):
@@ -98,12 +110,12 @@ class Spool:
             return 0
 
     def _close(self):
-        if self.fd >= 0:
+        if self.fd >= 0 and self._ours():
             try:
                 os.close(self.fd)
             except OSError:
                 pass
-            self.fd = -1
+        self.fd = -1
 
     def forget(self):
         """In a forked child: close this process's copy, and never write to the parent's file."""

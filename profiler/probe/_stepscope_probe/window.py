@@ -1,11 +1,11 @@
 """Windows of torch.profiler: opened and closed on the step's thread between two steps.
 
-A window is bounded by steps, by seconds and by the memory that its records take. When
-no boundary comes in time, a watcher asks the interpreter to close it between two
-bytecodes of the main thread. Facts that shape this: the profiler returns normally when
-it cannot write, ends the process when a handler of its raises or when an outer of two
-nested profilers exports. So there is no handler, never a second profiler, and each file
-is looked at.
+A window is bounded by steps, by seconds and by the memory that its records take, and a
+loop that stands still while it is open ends it. When no boundary comes in time, a watcher
+has the main thread close it. Facts that shape this: the profiler returns normally when it
+cannot write, ends the process when a handler of its raises or when an outer of two nested
+profilers exports. So there is no handler, never a second profiler, and each file is looked
+at.
 """
 
 import _thread
@@ -17,13 +17,16 @@ import torch
 from torch.autograd import profiler as autograd_profiler
 
 from .hook import Hook
+from .kick import Kick
 from .loop import NEVER
 from .memory import Budget
-from .pending import call_in_main_thread
 from .phases import PROFILED
 
 _LOOK_NS = 250_000_000  # between looks for `trace_now`
 _GROWTH = 512 << 20  # bytes that the records of a window may take
+_STILL_S = 10.0  # without a step, and
+_STILL = 20  # times the median step: then the loop stands still
+_FEWEST = 3  # steps that a median is taken of
 
 
 class TraceWindow(Hook):
@@ -34,12 +37,14 @@ class TraceWindow(Hook):
         self.steps = int(plan.get("steps") or 8)
         self.max_seconds = float(plan.get("max_seconds") or 20)
         self.every_ns = int(float(plan.get("every_seconds") or 0) * 1e9)
+        self.still_ns = int(float(plan.get("still_seconds") or _STILL_S) * 1e9)
         self.growth = int(plan.get("max_bytes") or _GROWTH)
         self.start = int(plan["start_step"]) if "start_step" in plan else None  # training steps before it
         self.profile = None
         self._request = os.path.join(probe.spool.directory, "trace_now")
         self._seen = _signature(self._request)
         self._next_look = self._again_at = 0
+        self._kick = Kick(self._out_of_bounds)
         self._number = 0
 
     def install(self):
@@ -95,7 +100,9 @@ class TraceWindow(Hook):
         self.profile = torch.profiler._KinetoProfile(activities=_activities(), record_shapes=True,
                                                      experimental_config=_config())
         self._mark = None
+        self._still_for = 0
         self._thread = _thread.get_ident()
+        self._kick.listen()
         self.patch(autograd_profiler.profile, "_prepare_trace", self._yielding())
         self._own = True
         try:
@@ -113,6 +120,7 @@ class TraceWindow(Hook):
             self._mark.__exit__(None, None, None)
         self._mark = autograd_profiler.record_function("ProfilerStep#%d" % self.loop.index)
         self._mark.__enter__()
+        self._at = time.monotonic_ns()
 
     def _continue(self, now):
         made = self.loop.index - self._first
@@ -123,6 +131,8 @@ class TraceWindow(Hook):
             self._next_mark()
 
     def _exceeded(self, now):
+        if self._still_for:
+            return "no step for %d s: the window was closed" % (self._still_for // 1_000_000_000)
         if now - self._t0 > self.max_seconds * 1e9:
             return "the window ended after %d s" % self.max_seconds
         return "memory" if self._budget.exceeded() else ""
@@ -132,6 +142,7 @@ class TraceWindow(Hook):
         profile, self.profile = self.profile, None
         made = self.loop.index - self._first
         Hook.remove(self)
+        self._kick.deafen()
         self.loop.flags &= ~PROFILED
         self.loop.step_flags |= PROFILED  # when it ends inside a step
         if self._mark is not None:
@@ -180,9 +191,26 @@ class TraceWindow(Hook):
         """While the window is open: ask the main thread to close it once it goes out of bounds."""
         while self.profile is not None and self._number == number:
             time.sleep(0.2)
-            if self.profile is not None and self._exceeded(time.monotonic_ns() - 1_000_000_000):
-                call_in_main_thread(self._out_of_bounds)
+            now = time.monotonic_ns()
+            if self._stands_still(now) or (self.profile is not None
+                                           and self._exceeded(now - 1_000_000_000)):
+                self._kick.send()
                 return
+
+    def _stands_still(self, now):
+        """Whether no step has ended for far too long; if so, told at once, whatever becomes of the window."""
+        walls = sorted(self.probe.pauses.sampler.walls)
+        usual = walls[len(walls) // 2] if len(walls) >= _FEWEST else 0
+        took = now - self._at
+        if self.profile is None or took < max(self.still_ns, _STILL * usual):
+            return False
+        self._still_for = took
+        self.every_ns = self._again_at = 0  # not again in this process, unless somebody asks for it
+        self.probe.aside("trace_still", "warning", "No step for %d s while a profiler window is open: it is "
+                         "closed. Should it come again, record without --trace-steps and --trace-every: "
+                         "stages need no profiler" % (took // 1_000_000_000),
+                         {"seconds": took / 1e9, "steps": self.loop.index - self._first})
+        return True
 
     def _out_of_bounds(self):
         try:
@@ -194,6 +222,7 @@ class TraceWindow(Hook):
     def forked(self):
         """In a forked child: the window is the parent's."""
         self.profile = self._mark = self.start = None
+        self._kick.deafen()
 
     def finish(self):
         """At exit, on the thread that exits."""
