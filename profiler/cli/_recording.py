@@ -131,6 +131,8 @@ def tell(options: Options, outcome: Outcome) -> None:
         note(f"the command was ended by {signal_name(-outcome.code)}")
     elif outcome.code is None and options.command and outcome.reason != "detached":
         note(f"the command could not be ended; it is process {outcome.pid}")
+    for text in outcome.told:
+        note(text)
     if outcome.failed is not None:
         note(f"the recording is incomplete: {outcome.failed}")
     elif outcome.reason == "detached":
@@ -153,4 +155,5 @@ def tell(options: Options, outcome: Outcome) -> None:
 def summary(outcome: Outcome) -> dict[str, Any]:
     """What --json prints: times in seconds, `exit` as in the run file."""
     return {"schema": 1, "run": str(outcome.output), "state": outcome.state, "exit": outcome.exit_meta(),
-            "steps": outcome.steps, "duration_s": outcome.duration_s, "failed": outcome.failed}
+            "steps": outcome.steps, "duration_s": outcome.duration_s, "failed": outcome.failed,
+            "told": list(outcome.told)}

@@ -66,6 +66,7 @@ class Outcome:
     duration_s: float
     pid: int | None = None  # of the target
     failed: str | None = None  # trouble with the run file
+    told: tuple[str, ...] = ()  # what went wrong in the loops: sentences for the user
 
     def with_failure(self, failed: str | None) -> Outcome:
         return replace(self, failed=failed)
