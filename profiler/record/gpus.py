@@ -189,6 +189,8 @@ class GpuReader:
             known = self.ticks[name] = RemoteTicks(name, interval)
         known.off = None if ticks[5] is None else text(ticks[5])
         cadence = known.cadence
+        if done and cadence.begun_ns is None:
+            cadence.begun_ns = time.monotonic_ns() - done * interval
         cadence.ticks += done
         cadence.missed += missed
         cadence.lateness_sum_ns += late_sum

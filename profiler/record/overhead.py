@@ -46,7 +46,10 @@ class Overhead:
         return sum(ticked.cadence.missed for ticked in self._ticked())
 
     def summary(self) -> dict[str, Any]:
-        """The run's `overhead`: times in s, cpu_share of one core, peak_rss in bytes, ticks by source."""
+        """The run's `overhead`: times in s, cpu_share of one core, peak_rss in bytes, ticks by source.
+
+        The rate of a source is that since its first tick.
+        """
         wall = (time.monotonic_ns() - self._begin_ns) / 1e9
         cpu = (time.process_time_ns() - self._begin_cpu_ns + self._gpus.cpu_ns) / 1e9
         scale = 1 if sys.platform == "darwin" else 1024
@@ -56,17 +59,18 @@ class Overhead:
             "cpu_share": cpu / wall if wall > 0 else None,
             "peak_rss": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + self._gpus.peak_rss) * scale,
             "missed": self._missed(),
-            "sources": {ticked.name: _ticks(ticked, wall) for ticked in self._ticked()},
+            "sources": {ticked.name: _ticks(ticked) for ticked in self._ticked()},
         }
 
 
-def _ticks(ticked: SourceThread | RemoteTicks, wall_s: float) -> dict[str, Any]:
+def _ticks(ticked: SourceThread | RemoteTicks) -> dict[str, Any]:
     cadence = ticked.cadence
+    since_s = (time.monotonic_ns() - cadence.begun_ns) / 1e9 if cadence.begun_ns is not None else 0.0
     return {
         "ticks": cadence.ticks,
         "missed": cadence.missed,
         "asked_hz": 1e9 / cadence.interval_ns,
-        "rate_hz": cadence.ticks / wall_s if wall_s > 0 else None,
+        "rate_hz": cadence.ticks / since_s if since_s > 0 else None,
         "lateness_mean_ns": cadence.lateness_sum_ns / cadence.ticks if cadence.ticks else None,
         "lateness_max_ns": cadence.lateness_max_ns if cadence.ticks else None,
         "off": ticked.off,

@@ -22,6 +22,7 @@ class Cadence:
     def __init__(self, interval_ns: int, start_ns: int) -> None:
         self.interval_ns = interval_ns
         self.deadline_ns = start_ns
+        self.begun_ns: int | None = None  # the first tick
         self.ticks = 0
         self.missed = 0
         self.lateness_sum_ns = 0
@@ -30,6 +31,7 @@ class Cadence:
 
     def tick(self, now_ns: int) -> None:
         """A tick begins."""
+        self.begun_ns = now_ns if self.begun_ns is None else self.begun_ns
         late = max(0, now_ns - self.deadline_ns)
         self.ticks += 1
         self.lateness_sum_ns += late

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ enum junk { TRUTH, ONES, ZEROS, HUGE, NEGATIVE, NOT_A_NUMBER, INFINITE, PARTIAL,
 static const char *junks[JUNKS] = {"truth", "ones", "zeros", "huge", "negative", "nan", "inf", "partial", "long",
                                    "short", "wrong_type", "no_text"};
 
-struct rule { char symbol[TEXT]; int device; unsigned from; int code; unsigned delay_ms; int hang; enum junk junk; };
+struct rule { char symbol[TEXT]; int device; unsigned from; int code; unsigned delay_ms; int hang, crash; enum junk junk; };
 static struct plan {
     u64 number[MAX_GPUS][NUMBERS];
     char name[MAX_GPUS][TEXT], uuid[MAX_GPUS][TEXT], driver[TEXT];
@@ -123,7 +124,7 @@ static enum junk junk_of(const char *word, const char *line) {
 }
 
 /* KEY VALUE, KEY:INDEX VALUE, ret[@K][:INDEX] SYMBOL CODE, delay_ms[:INDEX] SYMBOL MS, ret_all[:INDEX] CODE,
- * hang[:INDEX] SYMBOL, junk[:INDEX] SYMBOL WORD */
+ * hang[:INDEX] SYMBOL, junk[:INDEX] SYMBOL WORD, crash[@K][:INDEX] SYMBOL SIGNAL */
 static void parse(char *line) {
     char key[TEXT], symbol[TEXT], word[TEXT];
     int used = 0, device = -1;
@@ -141,6 +142,8 @@ static void parse(char *line) {
         add_rule(symbol, device, from, 0, (unsigned)code);
     } else if (!strcmp(key, "hang") && sscanf(value, "%95s", symbol) == 1) {
         add_rule(symbol, device, from, 0, 0)->hang = 1;
+    } else if (!strcmp(key, "crash") && sscanf(value, "%95s %lli", symbol, &code) == 2) {
+        add_rule(symbol, device, from, 0, 0)->crash = (int)code;
     } else if (!strcmp(key, "junk") && sscanf(value, "%95s %95s", symbol, word) == 2) {
         add_rule(symbol, device, from, 0, 0)->junk = junk_of(word, line);
     } else if (!strcmp(key, "ret_all") && sscanf(value, "%lli", &code) == 1) {
@@ -217,6 +220,7 @@ static const struct rule *rule_of(const char *symbol, int device, int k, int i) 
 static int hangs_now(const char *symbol, int device, int k) {
     for (int i = 0; i < plan.count; i++) {
         const struct rule *rule = rule_of(symbol, device, k, i);
+        if (rule && rule->crash) raise(rule->crash);
         if (rule && rule->hang) return 1;
     }
     return 0;
@@ -443,6 +447,10 @@ struct memory_v2 { unsigned version; u64 total, reserved, free, used; };
 int nvmlDeviceGetMemoryInfo(void *handle, struct memory_v1 *out) { /* counts what the driver reserves as used */
     int d = DEVICE(handle), code = enter("nvmlDeviceGetMemoryInfo", d);
     if (code) return code;
+    if (SLICE(handle) >= 0) {
+        *out = (struct memory_v1){NUMBER(SLICE_TOTAL), NUMBER(SLICE_TOTAL) - NUMBER(SLICE_USED), NUMBER(SLICE_USED)};
+        return SUCCESS;
+    }
     out->total = NUMBER(MEM_TOTAL);
     out->used = NUMBER(MEM_USED) + NUMBER(MEM_RESERVED);
     out->free = out->total > out->used ? out->total - out->used : 0;
@@ -560,7 +568,8 @@ int nvmlGpmSampleAlloc(struct gpm_sample **out) {
 }
 int nvmlGpmSampleFree(struct gpm_sample *sample) {
     int code = enter("nvmlGpmSampleFree", -1);
-    if (!code) { samples--; free(sample); }
+    samples--; /* one that it refuses to take back is not the caller's fault */
+    if (!code) free(sample);
     return code;
 }
 int nvmlGpmSampleGet(void *handle, struct gpm_sample *sample) {

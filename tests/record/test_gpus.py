@@ -1,0 +1,261 @@
+"""The process that reads the GPUs: what it takes along when it dies, and what not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from profiler.model import Event
+from profiler.run.reader import Run
+from tests.fakes import nvml
+from tests.record.running import PYTHON, environment, opened, recording, running, script
+from tests.waiting import until
+
+WAITING = """
+    import pathlib, time
+    pathlib.Path("started").touch()
+    while not pathlib.Path("end").exists():
+        time.sleep(0.01)
+    raise SystemExit(7)
+    """
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return nvml.build(tmp_path_factory.mktemp("nvml"))
+
+
+class Watched:
+    """A recording that runs, with the file that it writes."""
+
+    def __init__(self, folder: Path, recorder: subprocess.Popen[bytes], plan: nvml.Plan) -> None:
+        self.folder, self.recorder, self.plan = folder, recorder, plan
+        self.run = Run.open(until(lambda: self._file(), PATIENCE))
+
+    def _file(self) -> Path | None:
+        path = self.folder / "run.stepscope"
+        return path if path.exists() and (self.folder / "started").exists() else None
+
+    def events(self, kind: str) -> list[Event]:
+        self.run.refresh()
+        return [event for event in self.run.events() if event.kind == kind]
+
+    def wait_event(self, kind: str, number: int = 1) -> Event:
+        return until(lambda: self.events(kind)[number - 1:], PATIENCE, kind)[-1]
+
+    def count(self, metric: str, gpu: int = 0) -> int:
+        self.run.refresh()
+        return sum(len(self.run.values(track)[0]) for track in tracks(self.run, metric, gpu))
+
+    def wait_more(self, metric: str, gpu: int = 0) -> None:
+        """Until there are values that are not there now."""
+        now = self.count(metric, gpu)
+        until(lambda: self.count(metric, gpu) > now + 1, PATIENCE, metric)
+
+    def reader(self) -> psutil.Process | None:
+        """The process that reads the GPUs, if there is one."""
+        for child in psutil.Process(self.recorder.pid).children():
+            try:
+                if "gpu-read" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
+                    return child
+            except psutil.Error:
+                continue
+        return None
+
+    def target(self) -> psutil.Process:
+        children = psutil.Process(self.recorder.pid).children()
+        return next(child for child in children if child.cmdline()[-1].endswith("script.py"))
+
+    def end(self) -> None:
+        (self.folder / "end").touch()
+        assert self.recorder.wait(PATIENCE) == 7
+
+
+def tracks(run: Run, metric: str, gpu: int = 0) -> list[int]:
+    device = next((d.id for d in run.devices if d.uuid.endswith(str(gpu))), None)
+    return [] if device is None else [track.id for track in run.find(metric, device=device)]
+
+
+def held_by(process: psutil.Process) -> set[str]:
+    """What its descriptors lead to."""
+    return {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
+
+
+Record = Callable[..., Any]
+
+
+@pytest.fixture
+def watched(library: Path, tmp_path: Path) -> Record:
+    @contextmanager
+    def start(*lines: str) -> Iterator[Watched]:
+        plan = nvml.Plan(tmp_path / "plan", *lines)
+        env = {**nvml.environment(library, plan, environment(tmp_path)),
+               "STEPSCOPE_TEST_LIBRARY_DIR": str(library)}
+        with recording(tmp_path, "--", PYTHON, str(script(tmp_path, WAITING)), env=env) as recorder:
+            one = Watched(tmp_path, recorder, plan)
+            try:
+                yield one
+            finally:
+                one.run.close()
+
+    return start
+
+
+CRASHES = [("nvmlDeviceGetPowerUsage", signal.SIGSEGV), ("nvmlDeviceGetPcieThroughput", signal.SIGABRT),
+           pytest.param("nvmlDeviceGetTemperature", signal.SIGBUS, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("symbol", "number"), CRASHES)
+def test_n17_a_library_that_crashes_takes_only_its_own_values_along(
+    watched: Record, tmp_path: Path, symbol: str, number: signal.Signals
+) -> None:
+    with watched("ret nvmlDeviceGetTotalEnergyConsumption 3") as one:
+        one.wait_more("gpu.util")
+        one.wait_event("field_absent", 2)
+        one.plan.add(f"crash {symbol} {int(number)}")
+        gap = one.wait_event("gap")
+        one.plan.set("ret nvmlDeviceGetTotalEnergyConsumption 3")
+        back = one.wait_event("source_back")
+        one.wait_more("gpu.util")
+        one.end()
+    assert f"the GPU driver's library crashed ({number.name}) in nvml" in gap.text
+    assert gap.data["source"] == "GPU" and gap.data["reason"] in gap.text and gap.severity == "warning"
+    with opened(tmp_path) as run:
+        assert run.meta["exit"]["code"] == 7 and len(run.devices) == 2
+        for gpu in (0, 1):
+            [track] = tracks(run, "gpu.util", gpu)  # the same one, before and after
+            times = [int(t) for t in run.values(track)[0]]
+            assert min(times) < gap.t_ns < max(times)
+            assert not [t for t in times if gap.t_ns < t < gap.t_ns + 10**9]  # the pause before another try
+        kinds = [event.kind for event in run.events()]
+        # What both readers found is told once: of two GPUs one field.
+        assert (kinds.count("gap"), kinds.count("source_back"), kinds.count("field_absent")) == (1, 1, 2)
+        [host] = run.find("host.cpu")
+        assert [int(t) for t in run.values(host.id)[0] if gap.t_ns < t < back.t_ns]
+        assert run.meta["overhead"]["sources"]["nvml"]["missed"] >= 5  # of ten a second
+
+
+def test_n17_a_library_that_crashes_as_it_starts_is_tried_again(watched: Record, tmp_path: Path) -> None:
+    with watched("crash nvmlInitWithFlags 11") as one:
+        gap = one.wait_event("gap")
+        assert one.events("source_off") == [] and one.run.devices == []
+        one.plan.set()
+        one.wait_more("gpu.power")
+        one.end()
+    assert "(SIGSEGV) in nvmlInitWithFlags" in gap.text
+    with opened(tmp_path) as run:
+        assert run.meta["gpu"]["state"] == "ok" and len(run.devices) == 2
+
+
+def test_n17_gpus_that_come_back_under_another_index_keep_their_tracks(
+    watched: Record, tmp_path: Path
+) -> None:
+    with watched("util:0 11", "util:1 22") as one:
+        one.wait_more("gpu.util", 1)
+        reader = one.reader()
+        # its whole next life sees the cards the other way round
+        one.plan.set("card:0 1", "card:1 0", "util:0 11", "util:1 22")
+        reader.send_signal(signal.SIGKILL)
+        assert "ended (SIGKILL)" in one.wait_event("gap").text
+        one.wait_event("source_back")
+        one.wait_more("gpu.util", 0)
+        one.wait_more("gpu.util", 1)
+        one.end()
+    with opened(tmp_path) as run:
+        assert len(run.devices) == 2
+        for gpu in (0, 1):
+            assert len(tracks(run, "gpu.util", gpu)) == 1
+
+
+def test_n17_the_recorder_never_loads_the_library(watched: Record) -> None:
+    with watched() as one:
+        one.wait_more("gpu.util")
+        reader = one.reader()
+        assert reader is not None
+        of = {who.pid: Path(f"/proc/{who.pid}/maps").read_text()
+              for who in (psutil.Process(one.recorder.pid), reader, one.target())}
+        holds = [pid for pid, maps in of.items() if nvml.SONAME in maps]
+        one.end()
+    assert holds == [reader.pid]
+
+
+def test_n17_the_reader_holds_nothing_of_the_targets(watched: Record) -> None:
+    with watched() as one:
+        one.wait_more("gpu.util")
+        reader, target = one.reader(), one.target()
+        assert reader not in target.children(recursive=True)
+        assert os.getsid(reader.pid) == reader.pid  # no terminal: keys are the target's alone
+        held = held_by(reader)
+        assert not [name for name in held if "stepscope" in name or name.startswith(("/dev/pts", "/dev/tty"))]
+        assert not held & {name for name in held_by(target) if name.startswith("pipe:")}
+        one.end()
+
+
+@pytest.mark.parametrize("lines", [(), ("hang nvmlInitWithFlags",), ("hang nvmlDeviceGetPowerUsage",)])
+def test_n17_no_reader_outlives_a_recorder_that_is_killed(watched: Record, lines: tuple[str, ...]) -> None:
+    with watched(*lines) as one:
+        reader = until(one.reader, PATIENCE)
+        if not lines:
+            one.wait_more("gpu.util")
+        target = one.target()
+        one.recorder.kill()
+        one.recorder.wait()
+        until(lambda: not running(reader.pid), PATIENCE, "the end of the reader")
+        assert running(target.pid)
+        (one.folder / "end").touch()
+        until(lambda: not running(target.pid), PATIENCE)
+
+
+@pytest.mark.parametrize("symbol", ["nvmlInitWithFlags", "nvmlDeviceGetCount_v2", "nvmlDeviceGetTemperature"])
+def test_n11_a_library_that_hangs_holds_up_neither_recording_nor_end(
+    watched: Record, tmp_path: Path, symbol: str
+) -> None:
+    with watched(f"hang {symbol}") as one:
+        reader = until(one.reader, PATIENCE)
+        one.wait_more("gpu.util") if symbol == "nvmlDeviceGetTemperature" else until(
+            lambda: nvml.SONAME in Path(f"/proc/{reader.pid}/maps").read_text(), PATIENCE)
+        one.end()
+        assert not running(reader.pid)
+    with opened(tmp_path) as run:
+        assert run.meta["exit"]["code"] == 7 and run.state == "partial"
+        assert run.find("host.cpu") and "overhead" in run.meta
+
+
+@pytest.mark.slow  # five seconds pass before it is said
+def test_n11_a_library_that_hangs_as_it_starts_is_said_once(watched: Record) -> None:
+    with watched("hang nvmlInitWithFlags") as one:
+        event = one.wait_event("source_stuck")
+        one.plan.set()
+        one.wait_more("gpu.util")
+        assert len(one.events("source_stuck")) == 1
+        one.end()
+    assert event.text == "the nvml source does not answer; its data has a gap"
+
+
+def test_without_a_gpu_no_process_stays(watched: Record) -> None:
+    with watched("gpus 0") as one:
+        one.wait_event("source_off")
+        until(lambda: one.reader() is None, PATIENCE)
+        one.end()
+        assert one.events("gap") == []
+
+
+def test_what_the_reader_costs_is_the_recorders_cost(watched: Record, tmp_path: Path) -> None:
+    with watched() as one:
+        one.wait_more("gpu.util")
+        one.end()
+    with opened(tmp_path) as run:
+        overhead = run.meta["overhead"]
+        assert list(overhead["sources"]) == ["nvml", "nvml_slow", "host", "spool"]
+        nvml_ticks = overhead["sources"]["nvml"]
+        assert nvml_ticks["asked_hz"] == 10 and nvml_ticks["ticks"] >= 2 and nvml_ticks["lateness_max_ns"] > 0
+        assert nvml_ticks["rate_hz"] >= 9 or nvml_ticks["missed"]
