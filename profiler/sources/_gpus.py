@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from profiler.sources import Source
+from profiler.sources._amd_library import alone, worth_asking
+from profiler.sources.amd import AmdSource
+from profiler.sources.amd_slow import AmdSlowSource
 from profiler.sources.nvml import NvmlSource
 from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.tree import TargetTree
@@ -10,6 +13,11 @@ from profiler.sources.tree import TargetTree
 
 def gpu_sources(tree: TargetTree) -> list[list[Source]]:
     """The sources of each vendor. Where the first of a vendor is off, the others have nothing to read."""
-    nvml = NvmlSource()
-    found: list[list[Source]] = [[nvml, NvmlSlowSource(nvml, tree)]]
+    found: list[list[Source]] = []
+    if not alone():  # where AMD's are the only GPUs, the want of an NVIDIA driver is no news
+        nvml = NvmlSource()
+        found.append([nvml, NvmlSlowSource(nvml, tree)])
+    if worth_asking():
+        amd = AmdSource()
+        found.append([amd, AmdSlowSource(amd, tree)])
     return found

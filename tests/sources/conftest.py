@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -10,7 +11,11 @@ from typing import Any
 import pytest
 
 from profiler.model import Device, Event, Track
+from profiler.sources import amd, amd_slow
+from profiler.sources.tree import TargetTree
 from tests.fakes import nvml
+from tests.fakes.amdsmi_plan import STANDIN
+from tests.sources.amd_sources import Amd
 from tests.sources.spooling import Spool
 
 CHILD = Path(nvml.__file__).with_name("nvml_child.py")
@@ -108,3 +113,35 @@ def start_nvml(nvml_library: Path, tmp_path: Path) -> Iterator[Callable[..., Nvm
 @pytest.fixture
 def spool(tmp_path: Path) -> Spool:
     return Spool(tmp_path)
+
+
+@pytest.fixture
+def amdsmi(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The stand-in for the package, as if just loaded."""
+    monkeypatch.syspath_prepend(str(STANDIN))
+    monkeypatch.setattr(amd, "PATIENCE_S", 30.0)  # a busy machine is no driver that hangs
+    monkeypatch.setattr(amd_slow, "PATIENCE_S", 30.0)
+    module = importlib.import_module("amdsmi")
+    monkeypatch.setitem(sys.modules, "amdsmi", module)
+    module.start_anew()
+    return module
+
+
+@pytest.fixture
+def without_amdsmi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "amdsmi", None)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("ROCM_PATH", "/nowhere")
+
+
+@pytest.fixture
+def start_amd(amdsmi: Any) -> Iterator[Callable[..., Amd]]:
+    started: list[Amd] = []
+
+    def start(tree: TargetTree | None = None, **plan: Any) -> Amd:
+        started.append(Amd(amdsmi, tree).open(plan))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

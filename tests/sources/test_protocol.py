@@ -29,4 +29,4 @@ def test_file_holds_one_source_of_its_name(name: str) -> None:
 
 
 def test_all_sources_are_found() -> None:
-    assert FILES == ["host", "nvml", "nvml_slow", "spool"]
+    assert FILES == ["amd", "amd_slow", "host", "nvml", "nvml_slow", "spool"]

@@ -1,0 +1,143 @@
+"""AMD GPUs through AMD SMI: utilization, memory, power, energy, temperature, clocks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from profiler.errors import DeviceError
+from profiler.hip_visible import HipCard, resolve
+from profiler.model import Sink
+from profiler.sources import Clock
+from profiler.sources._amd_fields import OF_CARD, OF_PART, energy
+from profiler.sources._amd_gpu import AmdGpu, names_of
+from profiler.sources._amd_library import NO_DEVICES, AmdLibrary, alone, has_hardware
+from profiler.sources._find import Found, find_gpus
+from profiler.sources._gpu import text_of
+from profiler.sources._readings import Reading, readings
+from profiler.sources._relay import Relay
+
+PATIENCE_S = 0.02  # for one call: several read a table of the card's that takes some ms
+
+
+class AmdSource:
+    """All AMD GPUs, every field on its own. AMD SMI is loaded in `open`, not before.
+
+    `devices` maps UUIDs, as AMD SMI, HIP and torch write them, to ids in the run. The run's meta `amd`
+    tells {state: ok | absent, cause, reason, hint, vendor, driver, amdsmi}; `gpu` does too where AMD's are
+    the only GPUs. Where there is neither an AMD GPU nor one that answers, nothing is said.
+    """
+
+    name = "amd"
+    interval_ns: int | None = None
+
+    def __init__(self) -> None:
+        self.library = AmdLibrary()
+        self.devices: dict[str, int] = {}
+        self.gpus: list[AmdGpu] = []
+        self.opened = threading.Event()  # set when `gpus` holds all there are
+        self._hung = False  # a call of the opening has not returned
+        self._relay = Relay((), PATIENCE_S)
+
+    def open(self, sink: Sink, clock: Clock) -> None:
+        """Add the devices. DeviceError where there is an AMD GPU that cannot be asked, with what to do."""
+        found, wrong = find(self.library)
+        self._hung = found.hung
+        if wrong is not None:
+            self._leave()
+            self._absent(wrong, sink)
+            return
+        gpus = [gpu for gpu in found.gpus if isinstance(gpu, AmdGpu)]
+        good = {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(self.library, gpus)}
+        for key in ("amd", "gpu") if alone() else ("amd",):
+            sink.set_meta(key, good)
+        for text in found.failures:
+            sink.event(clock.now_ns(), "device_absent", "warning", text)
+        tell_visible(gpus)
+        names = names_of(gpus)
+        for gpu in gpus:
+            gpu.properties["also_named"] = sorted(n for n, of in names.items() if of is gpu and n != gpu.uuid)
+            gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
+                                     properties=gpu.properties)
+            self.devices |= dict.fromkeys((gpu.uuid, *gpu.properties["also_named"]), gpu.id)
+        self.gpus = gpus
+        cards = [gpu for gpu in gpus if not gpu.part]
+        self._relay = Relay([*readings(gpus, OF_PART), *readings(cards, OF_CARD),
+                             *(Reading(gpu, energy()) for gpu in cards)], PATIENCE_S)
+        self.opened.set()
+
+    def read(self, sink: Sink, clock: Clock) -> None:
+        for gpu in self.gpus:
+            gpu.handle.turn += 1
+        self._relay.read(sink, clock)
+
+    def close(self, sink: Sink, clock: Clock) -> None:
+        if self._relay.close() and self.gpus:
+            self._leave()
+
+    def _absent(self, wrong: tuple[str, str, str], sink: Sink) -> None:
+        cause, message, hint = wrong
+        only = alone()
+        if not has_hardware() or (not only and cause == "no_binding"):
+            if only:
+                sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
+            return  # a machine without one, or one whose NVIDIA GPU does the work
+        for key in ("amd", "gpu") if only else ("amd",):
+            sink.set_meta(key, {"state": "absent", "cause": cause, "reason": message, "hint": hint})
+        raise DeviceError(message, hint)
+
+    def _leave(self) -> None:
+        if not self._hung:  # nothing is shut down under a call
+            self.library.leave()
+
+
+def find(library: AmdLibrary) -> tuple[Found, tuple[str, str, str] | None]:
+    """The GPUs of the library, started; or (cause, reason, hint) of why there is none. Never raises."""
+    wrong = library.start()
+    if wrong is not None:
+        return Found(), wrong
+    found = find_gpus(library, AmdGpu, "AMD")
+    if found.gpus:
+        return found, None
+    return found, ("unknown", found.failures[0], NO_DEVICES[2]) if found.failures else NO_DEVICES
+
+
+def tell_visible(gpus: Sequence[AmdGpu]) -> None:
+    """Put torch's number of each device that HIP shows into its properties; of others that it does not."""
+    cards = [HipCard(gpu.uuid, str(gpu.properties.get("hip_uuid") or ""), gpu.properties.get("hip_id"))
+             for gpu in gpus]
+    shown = resolve(cards, os.environ)
+    if shown is None:
+        return
+    for gpu in gpus:
+        gpu.properties["cuda_visible"] = gpu.uuid in shown
+        if gpu.uuid in shown:
+            gpu.properties["cuda_index"] = shown.index(gpu.uuid)
+
+
+def versions(library: AmdLibrary, gpus: Sequence[AmdGpu]) -> dict[str, str | None]:
+    """Versions of the driver and of AMD SMI."""
+    smi = library.nvml.smi
+    driver = text_of(lambda: gpus[0].handle("amdsmi_get_gpu_driver_info")["driver_version"])
+    return {"vendor": "AMD", "driver": driver if driver not in ("", "N/A") else None,
+            "amdsmi": str(getattr(smi, "__version__", "")) or None}  # fmt: skip
+
+
+def describe() -> dict[str, Any]:
+    """What AMD SMI tells of this machine now: the meta `amd` with `devices` added. Never raises."""
+    library = AmdLibrary()
+    found, wrong = find(library)
+    try:
+        if wrong is not None:
+            cause, message, hint = wrong
+            return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": []}
+        gpus = [gpu for gpu in found.gpus if isinstance(gpu, AmdGpu)]
+        devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
+                    **g.properties} for g in gpus]  # fmt: skip
+        return {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(library, gpus),
+                "devices": devices, "failures": found.failures}
+    finally:
+        if not found.hung:
+            library.leave()
