@@ -13,7 +13,12 @@ PIECE = 64 << 10
 
 
 class OutputSink(Sink, Protocol):
-    """A sink whose oldest pieces of output can be dropped again, by their number from 1."""
+    """A sink whose oldest pieces of output can be dropped again, by their number from 1.
+
+    While `failed` says why it cannot be written, nothing is put in: the numbers would not be its own.
+    """
+
+    failed: str | None
 
     def drop_output(self, first: int, last: int) -> None: ...
 
@@ -40,6 +45,9 @@ class Output:
 
     def flush(self, t_ns: int) -> None:
         """Put what was taken into the run."""
+        if self._sink.failed is not None:
+            self._pending.clear()
+            return
         room = HEAD - self._head
         if (surplus := len(self._pending) - room - 2 * TAIL) > 0:
             del self._pending[room:room + surplus]

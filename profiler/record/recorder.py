@@ -22,6 +22,7 @@ from profiler.record.output import Output
 from profiler.record.overhead import Overhead
 from profiler.record.private import remove_folder
 from profiler.record.ticks import SourceThread
+from profiler.record.trouble import Trouble
 from profiler.record.wake import ENDING, Wake
 from profiler.run.writer import RunWriter
 
@@ -64,14 +65,13 @@ class Recorder:
         self._options = options
         self._clock = clock
         self._writer = writer
-        self._notify = notify
-        self._told_failed = False
         self._output = Output(writer)
         self._spool = spool
         self._life = Life(options, writer, clock, spool)
         self._threads: list[SourceThread] = []
         self._wake = Wake()
         self._control = Control(self._wake.wake) if options.control else None
+        self._trouble = Trouble(writer, notify, self._control)
 
     def run(self) -> Outcome:
         try:
@@ -142,11 +142,7 @@ class Recorder:
     def _commit(self) -> None:
         self._output.flush(self._clock.now_ns())
         self._writer.commit()
-        if self._writer.failed is not None and not self._told_failed:
-            self._told_failed = True
-            self._notify(f"the recording has stopped, the command goes on: {self._writer.failed}")
-            if self._control is not None:
-                self._control.tell("error", message=f"the recording has stopped: {self._writer.failed}")
+        self._trouble.look()
 
     def _each_second(self) -> None:
         self._overhead.sample(self._writer, self._clock)
@@ -155,6 +151,7 @@ class Recorder:
         if self._life.absent is not None and self._life.code is None:
             self._life.absent.tick(self._writer, self._clock)
         self._life.check_watched()
+        self._trouble.warn(self._probes.urgent)
 
     def _take_signals(self) -> None:
         for number in self._wake.take_signals():
@@ -219,17 +216,15 @@ class Recorder:
         reason, code = self._life.reason or "ended", self._life.code
         crashed = reason == "detached" or (reason == "ended" and bool(code))
         outcome = Outcome(self._options.output, "partial" if crashed else "finished", reason, code,
-                          self._probes.steps_seen, duration, self._life.tree.pid)
+                          self._probes.steps_seen, duration, self._life.tree.pid,
+                          told=tuple(self._probes.failures(self._clock.now_ns())))
         self._clock.add_anchor()
         self._writer.set_meta("anchors", self._clock.anchors)
         self._writer.set_meta("overhead", self._overhead.summary())
         self._writer.set_meta("exit", outcome.exit_meta())
         self._commit()
-        failed = self._writer.failed
         self._writer.finish(outcome.state, self._clock.now_ns())
-        if failed is None and self._writer.failed != "closed":
-            failed = self._writer.failed
-        outcome = outcome.with_failure(failed)
+        outcome = outcome.with_failure(self._writer.failed or self._writer.incomplete)
         if self._control is not None:
             self._control.tell("finished", run=str(outcome.output), state=outcome.state,
                                exit=outcome.exit_meta())
@@ -239,9 +234,7 @@ class Recorder:
         """The recorder itself has failed: the run keeps what it had, the command its life and its status."""
         where = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        self._notify(f"the recording has stopped, the command goes on: {text}")
-        if self._control is not None:
-            self._control.tell("error", message=f"the recording has stopped: {text}")
+        self._trouble.stopped(text)
         with suppress(Exception):
             self._writer.commit()
         self._writer.close()

@@ -1,8 +1,9 @@
 """Writes a run file. Sources put things in from any thread, one thread commits them.
 
 Nothing that a source calls touches the disk. When the disk is full or fails,
-`failed` says so once and everything after is left out; what was committed stays
-readable.
+`failed` says so, and samples, output and attachments are left out until it can be
+written again; what was committed stays readable. A file that is no longer in its
+place is given up.
 """
 
 from __future__ import annotations
@@ -10,12 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import threading
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,46 +24,32 @@ from profiler.run.files import (
     create_file,
     enter_wal,
     explain,
+    identity,
     leave_wal,
+    log_beside,
+    moved,
     to_json,
     transaction,
     why_not_written,
 )
+from profiler.run.intake import Intake
+from profiler.run.pending import Gap, Pending
 from profiler.run.results import append_result, settle, update_meta
-from profiler.run.rows import (
-    BUMP,
-    DROP_OUTPUT,
-    PUT_ATTACHMENT,
-    PUT_BLOCK,
-    PUT_DEVICE,
-    PUT_EVENT,
-    PUT_JOURNAL,
-    PUT_META,
-    PUT_OUTPUT,
-    PUT_PROCESS,
-    PUT_TRACK,
-    put,
-)
+from profiler.run.rows import BUMP, PUT_BLOCK, PUT_JOURNAL, PUT_META, put
 
 __all__ = ["RunWriter", "append_result", "settle", "update_meta"]
 
 FLUSH_SECONDS = 30.0  # how long samples may wait in the journal
 FLUSH_SAMPLES = 1 << 16  # and how many
 SLOW_COMMIT_SECONDS = 0.5  # without a -wal every commit waits for the disk
+RETRY_SECONDS = 5.0  # until the first attempt to write again; each failure doubles it
+LONGEST_RETRY_SECONDS = 300.0
+LOOK_SECONDS = 1.0  # between looks whether the file is still in its place
 SWITCH_SECONDS = 1.0  # how long to wait at the end for readers to let go of the -wal
 KEPT = "The run keeps what it had"
-LARGEST = 900_000_000  # bytes of one attachment, below what SQLite takes
-
-@dataclass(slots=True)
-class _Pending:
-    """What was put in since the last commit."""
-
-    rows: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
-    samples: list[tuple[int, int, float]] = field(default_factory=list)
-    described: bool = False  # meta, device, process or track changed
 
 
-class RunWriter:
+class RunWriter(Intake):
     """A run file that grows. Implements `profiler.model.Sink`.
 
     Sink methods may be called from any thread; `commit`, `finish` and `close` from one.
@@ -74,23 +57,19 @@ class RunWriter:
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection, wal: bool, clock: Callable[[], float]) -> None:
+        super().__init__()
         self.path = path
-        self.failed: str | None = None
+        self.incomplete: str | None = None  # what is missing though the file can be written again
         self._db = db
         self._wal = wal
         self._clock = clock
-        self._lock = threading.Lock()
-        self._pending = _Pending()
-        self._backlog: list[_Pending] = []  # taken out of _pending, not written yet
-        self._devices: dict[str, int] = {}
-        self._processes: dict[tuple[int, int | None], int] = {}
-        self._process_rows: dict[int, list[Any]] = {}  # columns; properties as a dict
-        self._tracks: dict[tuple[Any, ...], int] = {}
+        self._backlog: list[Pending] = []  # taken out of _pending, not written yet
         self._blocks = OpenBlocks()
         self._journal_id = 0
         self._journaled = 0
-        self._flushed_at = self._committed_at = clock()
-        self._on = True
+        self._identity = identity(path)
+        self._flushed_at = self._committed_at = self._looked_at = clock()
+        self._retry_at, self._retry = 0.0, RETRY_SECONDS
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any], *, overwrite: bool = False,
@@ -114,104 +93,10 @@ class RunWriter:
             writer.commit()
         return writer
 
-    # What sources call.
-
-    def set_meta(self, key: str, value: Any) -> None:
-        """A fact about the run as a whole; `value` is anything JSON has."""
-        self._put(PUT_META, (key, to_json(value)), described=True)
-
-    def add_device(self, uuid: str, index: int, name: str, *, kind: str = "cuda",
-                   memory_total: int | None = None, properties: Mapping[str, Any] | None = None) -> int:
-        """The id of a device; of the known one when there is one with this UUID."""
-        with self._lock:
-            if (known := self._devices.get(uuid)) is not None:
-                return known
-            number = self._devices[uuid] = len(self._devices) + 1
-            row = (number, uuid, index, name, kind, memory_total, to_json(dict(properties or {})))
-            self._describe(PUT_DEVICE, row)
-            return number
-
-    def add_process(self, pid: int, role: str, *, command: str = "", rank: int | None = None,
-                    started_ns: int | None = None, properties: Mapping[str, Any] | None = None) -> int:
-        """The id of a process. A known one (same pid and start) learns what was not known of it yet."""
-        with self._lock:
-            number = self._processes.get((pid, started_ns))
-            if number is None:
-                number = self._processes[pid, started_ns] = len(self._processes) + 1
-                row = self._process_rows[number] = [number, pid, role, command, rank, started_ns, {}]
-            else:
-                row = self._process_rows[number]
-                row[3:5] = row[3] or command, rank if row[4] is None else row[4]
-            row[6].update(properties or {})
-            self._describe(PUT_PROCESS, (*row[:6], to_json(row[6])))
-            return number
-
-    def update_process(self, process: int, properties: Mapping[str, Any]) -> None:
-        """Add to the properties of a process, by its id."""
-        with self._lock:
-            row = self._process_rows[process]
-            row[6].update(properties)
-            self._describe(PUT_PROCESS, (*row[:6], to_json(row[6])))
-
-    def track(self, metric: str, *, device: int | None = None, process: int | None = None,
-              index: int | None = None, properties: Mapping[str, Any] | None = None) -> int:
-        """The id of a track; of the known one when there is one of the same metric and owner."""
-        key = (metric, device, process, index)
-        with self._lock:
-            if (known := self._tracks.get(key)) is not None:
-                return known
-            number = self._tracks[key] = len(self._tracks) + 1
-            self._describe(PUT_TRACK, (number, *key, to_json(dict(properties or {}))))
-            return number
-
-    def sample(self, track: int, t_ns: int, value: float) -> None:
-        """A value at a time, kept to whole microseconds. One that is not finite is missing."""
-        if isfinite(value) and self._on:
-            with self._lock:
-                self._pending.samples.append((track, t_ns, value))
-
-    def event(self, t_ns: int, kind: str, severity: str, text: str, *, device: int | None = None,
-              process: int | None = None, data: Mapping[str, Any] | None = None) -> None:
-        """Something worth telling, at a time."""
-        self._put(PUT_EVENT, (t_ns, kind, severity, text, device, process, to_json(dict(data or {}))))
-
-    def attach(self, t_ns: int, kind: str, name: str, data: bytes, *, process: int | None = None,
-               properties: Mapping[str, Any] | None = None) -> None:
-        """Keep a file. It is compressed here, in the caller's thread."""
-        gzipped = data[:2] == b"\x1f\x8b"
-        stored = data if gzipped else zlib.compress(data, 3)
-        if len(stored) > LARGEST:
-            self.event(t_ns, "attachment_too_large", "warning", f"{name} is too large to be kept in the run",
-                       process=process, data={"bytes": len(stored)})
-            return
-        self._put(PUT_ATTACHMENT, (t_ns, kind, name, process, to_json(dict(properties or {})), len(data),
-                                    len(stored), "none" if gzipped else "zlib", stored))
-
-    def output(self, t_ns: int, data: bytes) -> None:
-        """A piece of what the target printed."""
-        self._put(PUT_OUTPUT, (t_ns, bytes(data)))
-
-    def drop_output(self, first: int, last: int) -> None:
-        """Drop pieces of output again, by number from 1. The newest must stay: numbers go on from it."""
-        self._put(DROP_OUTPUT, (first, last))
-
-    def _put(self, statement: str, row: tuple[Any, ...], described: bool = False) -> None:
-        if self._on:
-            with self._lock:
-                self._pending.rows.append((statement, row))
-                self._pending.described |= described
-
-    def _describe(self, statement: str, row: tuple[Any, ...]) -> None:
-        """For callers that hold the lock."""
-        if self._on:
-            self._pending.rows.append((statement, row))
-            self._pending.described = True
-
-    # What the recorder calls.
-
     def commit(self) -> None:
         """Write what is new. Costs next to nothing when nothing is."""
         now = self._clock()
+        self._give_up_moved(now)
         if not self._wal and now - self._committed_at < SLOW_COMMIT_SECONDS:
             return
         self._committed_at = now
@@ -219,15 +104,19 @@ class RunWriter:
 
     def finish(self, state: str, t_ns: int) -> None:
         """The end, at `t_ns`: "finished" or "partial". One plain file is left, and closed."""
+        self._looked_at -= LOOK_SECONDS
+        self._give_up_moved(self._clock())
         self.set_meta("state", state)
         self.set_meta("end_ns", t_ns)
         self._write(flush=True, whole=True)
-        if self._on and self._wal:
-            try:
+        self._write(flush=False, whole=True)  # of a gap that has ended just now
+        in_place = self._on
+        if in_place and self._wal:
+            with contextlib.suppress(sqlite3.Error):
                 leave_wal(self._db, SWITCH_SECONDS)
-            except sqlite3.Error as error:
-                self._fail(error)
         self.close()
+        if in_place and self.failed is None and (beside := log_beside(self.path)):
+            self.failed = f"there was no room to put it into one file: {beside} belongs to {self.path}"
 
     def close(self) -> None:
         """Let go of the file as it is; without `finish` it reads as a recording that was cut off."""
@@ -236,24 +125,31 @@ class RunWriter:
             self._db.close()
 
     def _write(self, flush: bool, whole: bool = False) -> None:
+        if not self._on or (self.failed is not None and self._clock() < self._retry_at and not whole):
+            return
         with self._lock:
             if self._pending.rows or self._pending.samples:
                 self._backlog.append(self._pending)
-                self._pending = _Pending()
-        if not self._on:
-            return
-        try:
-            while self._backlog:
-                self._write_pending(self._backlog[0])
-                del self._backlog[0]
-            if flush:
-                self._flush(whole)
-        except (sqlite3.Error, OSError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
-                self._fail(error)
-            # A reader without -wal was in the way for seconds: what is left goes with the next commit.
+                self._pending = Pending()
+        for last in (False, True):  # what fails once may go well at once, without what needs most room
+            try:
+                while self._backlog:
+                    self._write_pending(self._backlog[0])
+                    del self._backlog[0]
+                if flush:
+                    self._flush(whole)
+                self._recovered()
+                return
+            except (sqlite3.Error, OSError) as error:
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                    return  # a reader without -wal was in the way for seconds: it goes with the next commit
+                why = why_not_written(error, self.path)
+                for pending in self._backlog:
+                    pending.drop_attachments(why)
+                if last:
+                    self._fail(why)
 
-    def _write_pending(self, pending: _Pending) -> None:
+    def _write_pending(self, pending: Pending) -> None:
         db = self._db
         with transaction(db):
             for statement, row in pending.rows:
@@ -291,9 +187,28 @@ class RunWriter:
         data = journal_row(tracks, times, values)
         self._db.execute(PUT_JOURNAL, (self._journal_id, max(times) * 1000, len(times), data))
 
-    def _fail(self, error: Exception) -> None:
-        self.failed = (f"{self.path} cannot be written any more: {why_not_written(error, self.path)}. "
-                       f"{KEPT}")
-        self._on = False
+    def _fail(self, why: str) -> None:
+        self._why, self._retry_at = why, self._clock() + self._retry
+        self._retry = min(2 * self._retry, LONGEST_RETRY_SECONDS)
         with self._lock:
-            self._pending, self._backlog = _Pending(), []
+            self.failed = f"{self.path} cannot be written any more: {why}. {KEPT}"
+
+    def _recovered(self) -> None:
+        if self.failed is None:
+            return
+        with self._lock:
+            self.failed = None
+            if self._gap.samples:
+                event = self._gap.event(self._why)
+                self._pending.rows.append(event)
+                self.incomplete = f"{self.path}: {event[1][3]}"
+            self._gap = Gap()
+
+    def _give_up_moved(self, now: float) -> None:
+        """A file that was moved, removed or replaced: what is written would be found by nobody."""
+        if not self._on or now - self._looked_at < LOOK_SECONDS:
+            return
+        self._looked_at = now
+        if moved(self.path, self._identity):
+            self.failed = f"{self.path} was moved, removed or replaced while it was recorded"
+            self._on = False

@@ -85,6 +85,8 @@ def test_git_of_a_checkout(tmp_path: Path) -> None:
 class Pieces:
     """Keeps output like a run file."""
 
+    failed: str | None = None
+
     def __init__(self) -> None:
         self.pieces: dict[int, bytes] = {}
         self.number = 0
