@@ -17,7 +17,7 @@ from profiler.analysis.rates import mean_inside
 from profiler.analysis.readings import Readings, readings
 from profiler.analysis.series import IntArray, Throttle, covered, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
-from profiler.analysis.steps import Steps, load_steps
+from profiler.analysis.steps import Steps, from_when, load_steps
 from profiler.analysis.summary import StepSummary, summarise
 from profiler.analysis.together import waits
 from profiler.model import Device, Process, mapping
@@ -32,6 +32,8 @@ LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperatur
 PEAKS = ("gpu.pcie_gen", "gpu.pcie_width")  # the highest counts: an idle card slows its link down
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 # Reasons that make single steps differ. A power cap is how a busy GPU lives.
+HEAD = 2000  # steps that hold any warm-up
+EARLIER = "earlier"
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
 
 
@@ -117,11 +119,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     properties = told.properties if told else {}
     on_device = uses_device(run, process, properties)
     device = used_device(run, process, properties) if on_device else None
-    every = load_steps(run, process)
-    steps, since = every, None
-    if t0_ns is not None or t1_ns is not None:
-        since = steady(every).warm_up_end_ns
-        steps = every.select((every.t1_ns >= (t0_ns or 0)) & (every.t1_ns <= (t1_ns or 1 << 62)))
+    every, steps, since, earlier = _steps(run, process, t0_ns, t1_ns)
     begun = _extent(steps)
     slow = _throttles(run, device, begun)
     spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
@@ -131,6 +129,10 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     live = {**_live(run, device, _extent(steps.select(state.mask))),
             **_of_loop(run, process, steps, state, summary)}
     pauses = load_pauses(run, process, begun)
+    if earlier and summary is not None:
+        state = replace(state, left_out={**state.left_out, EARLIER: earlier})
+        summary = replace(summary, total=summary.total + earlier, whole_throughput=None,
+                          earlier_ns=float(steps.t0_ns[0] - every.t0_ns[0]) if t0_ns is None else 0.0)
     return Facts(
         process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
         estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
@@ -153,6 +155,21 @@ def _loader_alone(run: Run) -> dict[int, float]:
     told = mapping(mapping((run.results("ceilings") or [{}])[-1]).get("loader_ms"))
     return {int(workers): ms * 1e6 for workers, ms in told.items()
             if workers.isdecimal() and len(workers) < 9 and isinstance(ms, int | float) and 0 < ms < math.inf}
+def _steps(run: Run, process: int | None, t0_ns: int | None,
+           t1_ns: int | None) -> tuple[Steps, Steps, int | None, int]:
+    """All steps; those that ended in [t0_ns, t1_ns]; the end of the warm-up where these do not hold it;
+    how many before them are left out. Of a run of very many only the first and the newest are read."""
+    if from_when(run, process, None, None)[0] is None:
+        every = load_steps(run, process)
+        if t0_ns is None and t1_ns is None:
+            return every, every, None, 0
+        inside = (every.t1_ns >= (t0_ns or 0)) & (every.t1_ns <= (t1_ns or 1 << 62))
+        return every, every.select(inside), steady(every).warm_up_end_ns, 0
+    every = load_steps(run, process, None, run.time_of(run.find("step.wall", process=process)[0].id, HEAD))
+    first_ns, earlier = from_when(run, process, t0_ns, t1_ns)
+    return every, load_steps(run, process, first_ns, t1_ns), steady(every).warm_up_end_ns, earlier
+
+
 
 
 def _estimate(summary: StepSummary | None, on_device: bool, live: Mapping[str, float], counted: Steps,

@@ -14,6 +14,7 @@ from profiler.model import STAGES, STEP_EVALUATION, STEP_PARTIAL
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
+MOST_STEPS = 1 << 18  # that are looked at: each takes about a kB meanwhile
 EXTRAS = ("samples", "data_cpu", "thread_cpu", "optimizer_calls", "syncs", "sync")
 DEVICE_STAGES = ("h2d", "forward", "backward", "optimizer")
 LAG_STAGES = ("data", "h2d", "forward", "backward", "optimizer")
@@ -76,11 +77,32 @@ def step_processes(run: Run) -> list[int]:
 
 def training_process(run: Run) -> int | None:
     """The process whose steps the run is about: most training steps, then most steps. None without any."""
-    def size(process: int) -> tuple[int, int]:
-        flags = _values(run, process, "step.flags", None, None)[1].astype(np.int64)
-        return int((flags & (STEP_EVALUATION | STEP_PARTIAL) == 0).sum()), len(flags)
+    return max(step_processes(run), key=lambda process: how_many(run, process), default=None)
 
-    return max(step_processes(run), key=size, default=None)
+
+def how_many(run: Run, process: int) -> tuple[int, int]:
+    """(training steps, all steps) of a process. Of very many the newest tell which share trains."""
+    tracks = run.find("step.flags", process=process)
+    if not tracks:
+        return 0, 0
+    total = run.count(tracks[0].id)
+    first_ns, _ = from_when(run, process, None, None)
+    flags = _whole(_values(run, process, "step.flags", first_ns, None)[1])
+    training = int((flags & (STEP_EVALUATION | STEP_PARTIAL) == 0).sum())
+    return (training if total <= MOST_STEPS else round(total * training / max(len(flags), 1))), total
+
+
+def from_when(run: Run, process: int | None, t0_ns: int | None, t1_ns: int | None) -> tuple[int | None, int]:
+    """The time from which on MOST_STEPS steps of a process end in [t0_ns, t1_ns], and how many do before it.
+
+    (t0_ns, 0) where there are no more than that.
+    """
+    for track in run.find("step.wall", process=process) if process is not None else ():
+        first = 0 if t0_ns is None else run.count(track.id, t0_ns)
+        last = run.count(track.id, None if t1_ns is None else t1_ns + 1)
+        if last - first > MOST_STEPS:
+            return run.time_of(track.id, last - MOST_STEPS), last - MOST_STEPS - first
+    return t0_ns, 0
 
 
 def load_steps(run: Run, process: int | None = None, t0_ns: int | None = None,

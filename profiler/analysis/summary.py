@@ -71,6 +71,7 @@ class StepSummary:
     recurring_ns: Mapping[str, float]  # what those add to the mean step, by stage, above other steps
     every: float | None  # steps from one of those to the next
     epochs: Epochs
+    earlier_ns: float = 0.0  # the time of earlier steps that are counted in `total` and not looked at
 
 
 def spread(wall: FloatArray | IntArray) -> Spread:

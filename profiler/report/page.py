@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from profiler.analysis.costs import energy_per_sample
+from profiler.analysis.facts import EARLIER
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
 from profiler.report import facts, trace
@@ -35,8 +36,9 @@ def page(run: Run) -> dict[str, Any]:
     """Of one run. Texts are plain: the template escapes them. Pictures are markup and escape theirs."""
     diagnosis = diagnose(run)
     told = diagnosis.to_json()
-    picture, note = step_chart(diagnosis.facts.steps.select(diagnosis.facts.steps.training), run.start_ns,
-                               run.end_ns)
+    steps = diagnosis.facts.steps
+    begin = int(steps.t0_ns[0]) if EARLIER in diagnosis.facts.steady.left_out else run.start_ns
+    picture, note = step_chart(steps.select(steps.training), begin, run.end_ns)
     rows, sources = facts.overhead(run)
     happened, more = facts.events(run)
     unit = "per step" if told["steps"]["count"] or told["stages_ms"] else "of the trace"

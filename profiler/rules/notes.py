@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiler.analysis.facts import Facts
+from profiler.analysis.facts import EARLIER, Facts
 from profiler.rules.base import plural
 from profiler.rules.words import failure
 from profiler.units import format_count, format_ms, format_time, ms_decimals
@@ -67,6 +67,9 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
     if steady.left_out:
         parts = [f"{format_count(count)} {reason}" for reason, count in steady.left_out.items()]
         found.append("Left out of the steady steps: " + ", ".join(parts))
+    if earlier := steady.left_out.get(EARLIER):
+        found.append(f"These are very many steps: the newest {format_count(len(facts.steps))} are looked at, "
+                     f"{format_count(earlier)} before them are not. Select a time to look at others")
     if facts.on_device and facts.estimate is not None and not facts.estimate.measured:
         found.append("No device times: how much of a wait the device's own work hides is not known")
     found += _losses(run, facts)

@@ -41,7 +41,7 @@ def whole(facts: Facts) -> dict[str, Any] | None:
         return None
     epochs = summary.epochs
     return {
-        "steps": summary.total, "wall_s": summary.whole_ns / 1e9,
+        "steps": summary.total, "wall_s": (summary.earlier_ns + summary.whole_ns) / 1e9,
         "throughput": summary.whole_throughput, "stalls": int(summary.stalls.sum()),
         "stalls_s": summary.stall_ns / 1e9,
         "first_wait_ms": None if epochs.first_wait_ns is None else epochs.first_wait_ns / 1e6,

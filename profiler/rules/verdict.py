@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from profiler.analysis.facts import Facts, gather, together
-from profiler.analysis.steps import step_processes, training_process
-from profiler.model import STEP_EVALUATION, STEP_PARTIAL
+from profiler.analysis.steps import how_many, step_processes, training_process
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.notes import headline, notes
@@ -159,10 +156,8 @@ def training_processes(run: Run) -> list[int | None]:
     """Every process that trains; where none does the one with most steps; [None] without any step."""
     found: list[int | None] = []
     for process in step_processes(run):
-        for track in run.find("step.flags", process=process):
-            flags = run.values(track.id)[1].astype(np.int64)
-            if (flags & (STEP_EVALUATION | STEP_PARTIAL) == 0).any():
-                found.append(process)
+        if how_many(run, process)[0]:
+            found.append(process)
     return found or [training_process(run)]
 
 

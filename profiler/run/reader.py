@@ -18,7 +18,7 @@ from profiler.run.decode import Float64, Int64, inflate
 from profiler.run.files import explain
 from profiler.run.guard import everything
 from profiler.run.opening import Connection
-from profiler.run.samples import ALWAYS, Kept, Series, decimated, load, newest
+from profiler.run.samples import ALWAYS, Kept, Series, count, decimated, load, newest, time_of
 
 __all__ = ["Run", "Series"]
 
@@ -142,6 +142,18 @@ class Run:
         """Times in ns and values of every sample between two times, both included."""
         series = self.series(track, t0, t1)
         return series.t_ns, series.low
+
+    def count(self, track: int, until: int | None = None) -> int:
+        """How many samples a track has, or has before a time, without reading them."""
+        with self._reading() as db:
+            self._kept.follow(db)
+            return count(db, self._kept, track, _range(None, until)[1])
+
+    def time_of(self, track: int, place: int) -> int | None:
+        """When the sample at a place from 0 was, ns; None where there is none. Does not read the others."""
+        with self._reading() as db:
+            self._kept.follow(db)
+            return time_of(db, self._kept, track, place)
 
     def latest(self, track: int) -> tuple[int, float] | None:
         """The newest sample of a track: (t_ns, value)."""

@@ -21,7 +21,8 @@ _BLOCKS = """SELECT id, first, n FROM block WHERE track = ? AND level = ? AND fi
              AND t1_ns >= ? AND t0_ns <= ? ORDER BY first"""
 _JOURNALED = "SELECT (SELECT min(id) FROM journal), (SELECT max(id) FROM journal)"
 _LAST_BLOCK = "SELECT id, first, n FROM block WHERE track = ? AND level = ? ORDER BY first DESC LIMIT 1"
-_SIZES = "SELECT n, t0_ns, t1_ns FROM block WHERE track = ? AND level = 0 AND t1_ns >= ? AND t0_ns <= ?"
+_SIZES = """SELECT id, n, t0_ns, t1_ns FROM block WHERE track = ? AND level = 0 AND t1_ns >= ? AND t0_ns <= ?
+            ORDER BY first"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,24 @@ def newest(db: sqlite3.Connection, kept: Kept, track: int) -> tuple[int, float] 
     return int(part.t0[-1]), float(part.low[-1])
 
 
+def count(db: sqlite3.Connection, kept: Kept, track: int, until: int) -> int:
+    """How many samples lie before a time. At most one block of them is read."""
+    total = 0
+    for number, n, _, t1 in db.execute(_SIZES, (track, ALWAYS[0], until)):
+        total += n if t1 < until else int(np.searchsorted(kept.block(db, number, 0, n).t0, until))
+    return total + int(np.searchsorted(kept.part(track).t0, until))
+
+
+def time_of(db: sqlite3.Connection, kept: Kept, track: int, place: int) -> int | None:
+    """The time of a sample by its place from 0; None where there is none."""
+    for number, n, _, _ in db.execute(_SIZES, (track, *ALWAYS)):
+        if place < n:
+            return int(kept.block(db, number, 0, n).t0[place])
+        place -= n
+    part = kept.part(track)
+    return int(part.t0[place]) if place < len(part) else None
+
+
 def decimated(db: sqlite3.Connection, kept: Kept, track: int, t0: int, t1: int, points: int) -> Series:
     """At most about 2 * points entries between t0 and t1."""
     level = 0
@@ -179,7 +198,7 @@ def _buckets(part: Part, t0: int, t1: int, points: int) -> Series:
 def _count(db: sqlite3.Connection, kept: Kept, track: int, t0: int, t1: int) -> float:
     """About how many samples lie in [t0, t1], without reading them."""
     total = 0.0
-    for n, first, last in db.execute(_SIZES, (track, t0, t1)):
+    for _, n, first, last in db.execute(_SIZES, (track, t0, t1)):
         inside = (min(last, t1) - max(first, t0) + 1) / max(last - first + 1, 1)
         total += n * inside
     return total + len(_inside(kept.part(track), t0, t1))
