@@ -11,7 +11,9 @@ from app.live.state import Live
 from profiler.analysis.facts import Facts
 from profiler.experiments.change import ENVIRONMENT, first_testable
 from profiler.experiments.program import recorded_program
+from profiler.model import Event
 from profiler.rules.base import Finding
+from profiler.rules.troubles import standing
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import setting, verdict_title
 from profiler.run.reader import Run
@@ -61,6 +63,8 @@ def query(run: Run, live: Live) -> VerdictData:
     recording = run.state == "recording"
     if not len(live.steps) and run.meta.get("kind") != "import":
         return _no_steps(run, live, recording)
+    if recording and (still := standing(live.events)):
+        return _standing(still[-1], run.end_ns)
     diagnosis = _recent(run, live) if recording else diagnose(run)
     facts = diagnosis.facts
     if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
@@ -85,6 +89,16 @@ def _no_steps(run: Run, live: Live, recording: bool) -> VerdictData:
                            (("The machine is being recorded already", False),))
     return VerdictData("unknown", "No steps", (("No process of this run sent steps", False),),
                        "A loop with a torch DataLoader, or a backward pass, is seen without a change to it.")
+
+
+def _standing(event: Event, now_ns: int) -> VerdictData:
+    """A loop of which no step comes any more: what it did until then is no answer."""
+    since = event.data.get("since_ns")
+    passed = (now_ns - since) / 1e9 if isinstance(since, int) else 0.0
+    first, _, rest = event.text.split("\n")[0].partition(", ")
+    head = f"No step for {passed:.0f}\u00a0s" if passed > 0 else first
+    return VerdictData("unknown", "Standing still", ((head, True), (f", {rest}" if rest else "", False)),
+                       "The command runs, and is left as it is.")
 
 
 def _told(run: Run, diagnosis: Diagnosis) -> VerdictData:

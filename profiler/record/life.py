@@ -16,11 +16,12 @@ from profiler.record import session
 from profiler.record.absent import AbsentProbes
 from profiler.record.clock import Clock
 from profiler.record.options import Options, signal_name, status_of
-from profiler.record.stop import LEFTOVER_STAGES, StagedStop, carriers
+from profiler.record.stop import LEFTOVER_STAGES, StagedStop, alive, carriers
 from profiler.record.target import PtyTarget, Target
 from profiler.run.alive import process_start
 from profiler.sources.tree import TargetTree
 
+LEFT_SHOWN = 10
 GIVE_UP_S = 2.0  # how long to wait for the status of a target that nothing can end
 
 
@@ -102,6 +103,8 @@ class Life:
             self._ended(code)
         if self._stop is not None and not self._all_ended:
             self._all_ended = self._stop.advance()
+            if self._all_ended and (left := self._stop.survivors()):
+                self._tell_left(left, "could not be ended", "warning")
             self._given_up = time.monotonic() + GIVE_UP_S
 
     def check_watched(self) -> None:
@@ -118,6 +121,16 @@ class Life:
         severity = "error" if code and self.reason == "ended" else "info"
         self._sink.event(self._clock.now_ns(), "target_exit", severity, f"The command {how}",
                          process=self.tree.process, data={"code": status_of(code), "reason": self.reason})
+        if self._stop is None and (left := [process for process in self._members() if alive(process)]):
+            self._tell_left(left, "go on", "info")
+
+    def _tell_left(self, left: list[psutil.Process], how: str, severity: str) -> None:
+        """Processes of the target that outlive it hold what they have: memory of a GPU, ports, files."""
+        pids = sorted({process.pid for process in left})
+        shown = ", ".join(map(str, pids[:LEFT_SHOWN])) + (", ..." if len(pids) > LEFT_SHOWN else "")
+        self._sink.event(self._clock.now_ns(), "left_running", severity,
+                         f"Processes of the command {how}: {shown}", process=self.tree.process,
+                         data={"pids": pids})
 
     def _members(self) -> list[psutil.Process]:
         """The processes of the target: its tree, and where it is bound to us also what left the tree."""

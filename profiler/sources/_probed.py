@@ -142,13 +142,16 @@ class ProbedProcess:
         if self._last_step is None:
             self._sink.event(t1, "first_step", "info", f"First step of process {self.pid}",
                              process=self.process, data={"index": index})
-        self._last_step = self.last_step_ns = t1
-        self.walls.append(wall)
-        self.still = {}
+        self._last_step = t1
         self._step_times[index] = t1
         if len(self._step_times) > REMEMBERED_STEPS:
             self._step_times.popitem(last=False)
         flags = values["flags"] or 0
+        if not flags & STEP_PARTIAL:  # one that the end has cut short is no sign that the loop goes on
+            self.last_step_ns = t1
+            self.walls.append(wall)
+            if self.still and t1 > self.still["since_ns"]:
+                self.still = {}
         self._all_steps += not flags & STEP_PARTIAL
         self._training_steps += not flags & (STEP_EVALUATION | STEP_PARTIAL)
         self.trained = self.trained or bool(values["backward"] or values["optimizer_calls"])

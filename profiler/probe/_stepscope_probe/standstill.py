@@ -36,7 +36,7 @@ class Standstill:
         self.loop = probe.loop
         self.clock = clock
         self.sleep = sleep
-        self.least_ns = int(_least_s() * 1e9)
+        self.least_ns = int(least_s() * 1e9)
         self._pid = None
         self._told = None  # the step of which was told
 
@@ -54,16 +54,9 @@ class Standstill:
             except Exception:  # the loop went on meanwhile, or the interpreter is taken down
                 pass
 
-    def usual(self):
-        """Median of the newest steps, ns, those not sent yet among them; None while there are few."""
-        walls = list(self.probe.pauses.sampler.walls)
-        walls += [item[2] - item[1] for item in list(self.probe._waiting) if type(item) is list]
-        walls = sorted(walls + noted(self.loop.tape))
-        return walls[len(walls) // 2] if len(walls) >= FEWEST else None
-
     def look(self):
         """Tell where the loop is if its step takes far too long."""
-        start, usual, now = begun(self.loop), self.usual(), self.clock()
+        start, usual, now = begun(self.loop), usual_of(self.probe), self.clock()
         if start is None or start == self._told or usual is None:
             return
         if now - start < EARLY * max(LONG * usual, self.least_ns):
@@ -75,6 +68,17 @@ class Standstill:
             "since": start, "usual": usual, "inside": bool(self.loop.open), "stage": stage, "site": stack[0],
             "lines": list(stack[1]), "workers": self.probe.loader.deaths.look(self.probe.loader.all()),
         }]) + "\n")
+
+
+def usual_of(probe):
+    """Median of the newest steps, ns, those not sent yet among them; None while there are few.
+
+    May be asked from another thread than the loop's.
+    """
+    walls = list(probe.pauses.sampler.walls)
+    walls += [item[2] - item[1] for item in list(probe._waiting) if type(item) is list]
+    walls = sorted(walls + noted(probe.loop.tape))
+    return walls[len(walls) // 2] if len(walls) >= FEWEST else None
 
 
 def noted(tape):
@@ -100,7 +104,8 @@ def stage_of(loop):
     return _NOTES.get(notes[0][0], "") if len(notes[0]) == 2 else ""
 
 
-def _least_s():
+def least_s():
+    """STEPSCOPE_STILL in the environment, as the recorder has it too."""
     try:
         return float(os.environ.get("STEPSCOPE_STILL") or LEAST_S)
     except ValueError:

@@ -21,12 +21,10 @@ from .kick import Kick
 from .loop import NEVER
 from .memory import Budget
 from .phases import PROFILED
+from .standstill import LONG, least_s, usual_of
 
 _LOOK_NS = 250_000_000  # between looks for `trace_now`
 _GROWTH = 512 << 20  # bytes that the records of a window may take
-_STILL_S = 10.0  # without a step, and
-_STILL = 20  # times the median step: then the loop stands still
-_FEWEST = 3  # steps that a median is taken of
 
 
 class TraceWindow(Hook):
@@ -37,7 +35,7 @@ class TraceWindow(Hook):
         self.steps = int(plan.get("steps") or 8)
         self.max_seconds = float(plan.get("max_seconds") or 20)
         self.every_ns = int(float(plan.get("every_seconds") or 0) * 1e9)
-        self.still_ns = int(float(plan.get("still_seconds") or _STILL_S) * 1e9)
+        self.still_ns = int(least_s() * 1e9)
         self.growth = int(plan.get("max_bytes") or _GROWTH)
         self.start = int(plan["start_step"]) if "start_step" in plan else None  # training steps before it
         self.profile = None
@@ -199,10 +197,8 @@ class TraceWindow(Hook):
 
     def _stands_still(self, now):
         """Whether no step has ended for far too long; if so, told at once, whatever becomes of the window."""
-        walls = sorted(self.probe.pauses.sampler.walls)
-        usual = walls[len(walls) // 2] if len(walls) >= _FEWEST else 0
         took = now - self._at
-        if self.profile is None or took < max(self.still_ns, _STILL * usual):
+        if self.profile is None or took < max(self.still_ns, LONG * (usual_of(self.probe) or 0)):
             return False
         self._still_for = took
         self.every_ns = self._again_at = 0  # not again in this process, unless somebody asks for it
