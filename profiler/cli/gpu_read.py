@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     fd = guard()
     if args.describe:
-        from profiler.sources.nvml import describe
+        from profiler.sources._gpus import describe
 
         os.write(fd, json.dumps(describe()).encode())
         os._exit(0)

@@ -7,51 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from profiler.doctor.base import Check, read
-from profiler.sources.nvml import describe
+from profiler.sources._apart import describe_apart
 from profiler.units import format_gib
 
 PARAMS = Path("/proc/driver/nvidia/params")
 
 
 def ask() -> dict[str, Any]:
-    """What NVML tells: see profiler.sources.nvml.describe; each device with `mig` and `users` added."""
-    told = describe()
-    if told.get("devices"):
-        import pynvml
-
-        pynvml.nvmlInit()
-        try:
-            for device in told["devices"]:
-                device |= _use(pynvml, device["index"])
-        finally:
-            pynvml.nvmlShutdown()
-    return told
-
-
-def _use(nvml: Any, index: int) -> dict[str, Any]:
-    """{mig: bool, users: [(pid, name, B or None)]}; None where the driver does not say."""
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    mig = users = None
-    try:
-        mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
-    except Exception:  # cards without MIG answer NotSupported
-        mig = None
-    try:
-        users = [(int(p.pid), _process_name(p.pid), p.usedGpuMemory)
-                 for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)]
-    except Exception:
-        users = None
-    return {"mig": mig, "users": users}
-
-
-def _process_name(pid: int) -> str:
-    try:
-        return psutil.Process(pid).name()
-    except psutil.Error:  # of another container, or gone
-        return ""
+    """What NVML tells, asked in a process of its own: see profiler.sources.nvml.describe."""
+    return describe_apart()["nvml"]
 
 
 def rows(told: Mapping[str, Any]) -> Iterator[Check]:

@@ -7,7 +7,6 @@ process costs some 25 MB.
 
 from __future__ import annotations
 
-import re
 import subprocess
 import threading
 import time
@@ -18,9 +17,9 @@ from typing import IO, Any
 from profiler.model import Sink
 from profiler.paths import own_command
 from profiler.record.clock import Clock
-from profiler.record.options import signal_name
 from profiler.record.ticks import Cadence
 from profiler.record.wake import readable
+from profiler.sources._apart import death
 from profiler.sources._checked import BadRecord, count, mapping, text
 from profiler.sources._wire import Taker
 
@@ -30,7 +29,6 @@ QUIET_S = 5.0  # it says something five times a second
 KILLED_S = 30.0  # without a word
 DEATHS_TOLD = 20
 LEFT_S = 0.2  # for a killed one to be gone; one that is stuck in the kernel is left behind
-CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
 MOST_SOURCES = 16
 
 
@@ -204,13 +202,7 @@ class GpuReader:
         self._deaths += 1
         if self._deaths > DEATHS_TOLD:
             return
-        how = signal_name(-status) if status < 0 else f"status {status}"
-        call = re.search(rb"\n  File [^\n]* in ((?:nvml|amdsmi|rsmi)\w*)\n", said)
-        where = f" in {call[1].decode()}" if call else ""
-        if how in CRASHES:
-            reason = f"the GPU driver's library crashed ({how}){where}"
-        else:
-            reason = f"the process that reads the GPUs ended ({how})"
+        how, reason = death(status, said)
         last = "; what follows of this is not told" if self._deaths == DEATHS_TOLD else ""
         self._event("gap", f"{reason}: the GPUs are not read; tried again in {delay:.0f} s{last}",
                     reason=reason, signal=how, said=text(said.decode("utf-8", "replace")))

@@ -120,3 +120,24 @@ def _lister(nvml: Any, handle: Any, kind: str) -> Callable[[], list[Any]]:
                 del names[0]
 
     return read
+
+
+def use_of(gpu: Gpu) -> dict[str, Any]:
+    """{mig: whether it is split, users: [(pid, name, B or None)]} now; None where the driver does not say."""
+    nvml, handle = gpu.library.nvml, gpu.handle
+    try:
+        mig = bool(nvml.nvmlDeviceGetMigMode(handle)[0])
+    except Exception:  # cards without MIG answer NotSupported
+        mig = None
+    try:
+        used = _memory_by_pid(_lister(nvml, handle, "Compute")(), gpu.memory_total or MEMORY_BOUND)
+    except Exception:
+        return {"mig": mig, "users": None}
+    return {"mig": mig, "users": [(pid, _name_of(pid), memory) for pid, memory in used.items()]}
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return psutil.Process(pid).name()
+    except psutil.Error:  # of another container, or gone
+        return ""

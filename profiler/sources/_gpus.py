@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from profiler.sources import Source
+from typing import Any
+
+from profiler.sources import Source, amd, nvml
 from profiler.sources._amd_library import alone, worth_asking
 from profiler.sources.amd import AmdSource
 from profiler.sources.amd_slow import AmdSlowSource
@@ -15,9 +17,15 @@ def gpu_sources(tree: TargetTree) -> list[list[Source]]:
     """The sources of each vendor. Where the first of a vendor is off, the others have nothing to read."""
     found: list[list[Source]] = []
     if not alone():  # where AMD's are the only GPUs, the want of an NVIDIA driver is no news
-        nvml = NvmlSource()
-        found.append([nvml, NvmlSlowSource(nvml, tree)])
+        fast = NvmlSource()
+        found.append([fast, NvmlSlowSource(fast, tree)])
     if worth_asking():
-        amd = AmdSource()
-        found.append([amd, AmdSlowSource(amd, tree)])
+        first = AmdSource()
+        found.append([first, AmdSlowSource(first, tree)])
     return found
+
+
+def describe() -> dict[str, dict[str, Any]]:
+    """What each vendor's library tells of this machine now: "nvml", and "amd" where it is worth asking."""
+    told = {"nvml": nvml.describe()}
+    return {**told, "amd": amd.describe()} if worth_asking() else told

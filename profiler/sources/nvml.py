@@ -13,6 +13,7 @@ from profiler.sources import Clock
 from profiler.sources._fields import FAST, MEMORY
 from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import Gpu, text_of
+from profiler.sources._gpu_processes import use_of
 from profiler.sources._library import NO_DEVICES, Library
 from profiler.sources._mig import Slice
 from profiler.sources._readings import readings
@@ -105,14 +106,18 @@ def versions(nvml: Any) -> dict[str, str | None]:
             number = int(getattr(nvml, name)())
         except Exception:
             continue
-        cuda = f"{number // 1000}.{number % 1000 // 10}"
-        break
+        if 1000 <= number < 100_000:
+            cuda = f"{number // 1000}.{number % 1000 // 10}"
+            break
     return {"driver": text_of(nvml.nvmlSystemGetDriverVersion) or None, "cuda_driver": cuda,
             "nvml": text_of(nvml.nvmlSystemGetNVMLVersion) or None}  # fmt: skip
 
 
 def describe() -> dict[str, Any]:
-    """What NVML tells of this machine now: the meta `gpu` with `devices` added. Never raises."""
+    """What NVML tells of this machine now: the meta `gpu` with `devices` added. Never raises.
+
+    Each device has `mig` and `users` too: see use_of.
+    """
     library = Library()
     wrong = library.start()
     if wrong is not None:
@@ -121,7 +126,7 @@ def describe() -> dict[str, Any]:
     found = find_gpus(library)
     try:
         devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
-                    **g.properties} for g in found.gpus]  # fmt: skip
+                    **g.properties, **use_of(g)} for g in found.gpus]  # fmt: skip
         state: dict[str, Any] = {"state": "ok", "cause": "", "reason": "", "hint": ""}
         if not found.gpus:
             cause, message, hint = nothing(found)
