@@ -83,6 +83,8 @@ def why_not_written(error: Exception, path: Path) -> str:
     code = getattr(error, "sqlite_errorcode", None) or 0
     if code & 0xFF == sqlite3.SQLITE_FULL:
         return "the disk is full"
+    if code == sqlite3.SQLITE_READONLY_DBMOVED:
+        return "it was moved, removed or replaced"
     if code & 0xFF != sqlite3.SQLITE_IOERR:
         return str(error)
     with contextlib.suppress(OSError):
