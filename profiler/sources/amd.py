@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from profiler.errors import DeviceError
-from profiler.hip_visible import HipCard, resolve
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._amd_fields import OF_CARD, OF_PART, energy
 from profiler.sources._amd_gpu import AmdGpu, names_of
 from profiler.sources._amd_library import NO_DEVICES, AmdLibrary, alone, has_hardware
+from profiler.sources._amd_visible import HipCard, resolve
 from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import text_of
 from profiler.sources._readings import Reading, readings
