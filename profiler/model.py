@@ -31,6 +31,15 @@ class Device:
     memory_total: int | None = None  # bytes
     properties: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def label(self) -> str:
+        """What it is called where people read it: "GPU 1", of a slice of MIG "GPU 1 slice 7/0"."""
+        if "mig_parent" not in self.properties:
+            return f"GPU {self.index}"
+        instances = [self.properties.get(key) for key in ("gpu_instance", "compute_instance")]
+        told = "/".join(str(n) for n in instances) if None not in instances else self.uuid[:12]
+        return f"GPU {self.index} slice {told}"
+
 
 @dataclass(frozen=True, slots=True)
 class Process:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 NAMES = ("GPU-", "MIG-")
 
@@ -16,6 +17,20 @@ class Card:
     uuid: str
     name: str
     slices: Mapping[str, str] = field(default_factory=dict)
+
+
+def also_named(uuid: str, properties: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names that a program may have for a slice of MIG from CUDA, or that an AMD GPU was told to have.
+
+    CUDA tells a UUID without its kind, that of the slice or, in older versions, that of its card: a process
+    sees one slice, so the card's is that of the slice which is shown.
+    """
+    if not uuid.startswith("MIG-"):
+        told = properties.get("also_named")
+        return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+    parent = properties.get("mig_parent")
+    shown = (parent,) if isinstance(parent, str) and properties.get("cuda_visible") else ()
+    return (f"GPU-{uuid.removeprefix('MIG-')}", *shown)
 
 
 def resolve(cards: Sequence[Card], environment: Mapping[str, str]) -> list[str] | None:

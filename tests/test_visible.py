@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from profiler.visible import Card, resolve
+from profiler.visible import Card, also_named, resolve
 
 CARDS = [Card("GPU-aa12", "H100"), Card("GPU-bb34", "H100"), Card("GPU-bb56", "H100")]
 SPLIT = [Card("GPU-aa12", "A100", {"MIG-11": "MIG-GPU-aa12/7/0", "MIG-12": "MIG-GPU-aa12/8/0"}),
@@ -41,3 +41,10 @@ def test_indices_of_different_cards_mean_something_in_the_order_of_the_bus_alone
     assert resolve(DIFFERENT, {"CUDA_VISIBLE_DEVICES": "GPU-aa"}) == ["GPU-aa12"]
     assert resolve(DIFFERENT, {"CUDA_VISIBLE_DEVICES": "-1"}) == []
     assert resolve([], {}) == []
+
+
+def test_a_slice_has_the_names_that_a_program_has_from_cuda() -> None:
+    of_card = {"mig_parent": "GPU-aa12", "cuda_visible": True}
+    assert also_named("MIG-11", of_card) == ("GPU-11", "GPU-aa12")
+    assert also_named("MIG-11", {**of_card, "cuda_visible": False}) == ("GPU-11",)  # another is shown
+    assert also_named("GPU-aa12", {"cuda_visible": True}) == ()

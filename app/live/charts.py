@@ -8,6 +8,7 @@ from app.live.cores import cores_row
 from app.live.rows import RowReader
 from app.live.state import Live, Where
 from app.widgets.chart_data import Folded, Row, Stretch
+from profiler.analysis.devices import unit_of
 from profiler.model import Device
 from profiler.run.reader import Run
 
@@ -31,7 +32,7 @@ def query(run: Run, live: Live, where: Where) -> ChartsData:
     if device is not None:
         rows += [
             Row("activity", "GPU activity", 136, reader.activity()),
-            Row("memory", "GPU memory", 92, reader.gpu_memory()),
+            _memory(reader, device),
             Row("power", "Power", 80, reader.power()),
             Row("clock", "SM clock", 72, reader.clock(), throttle_hatch=True),
             Row("pcie", "PCIe", 76, reader.pcie()),
@@ -49,6 +50,12 @@ def query(run: Run, live: Live, where: Where) -> ChartsData:
     return ChartsData(tuple(rows), (run.end_ns - run.start_ns) / 1e9, device, marks)
 
 
+def _memory(reader: RowReader, device: Device) -> Row:
+    if device.properties.get("unified_memory"):
+        return Row("memory", "Host memory, the GPU's too", 92, reader.host_memory(shared=True))
+    return Row("memory", "GPU memory", 92, reader.gpu_memory())
+
+
 def pick_device(run: Run, live: Live, wanted: int | None) -> Device | None:
     """The device asked for; else the one the target uses, or the busiest. None without any."""
     devices = {device.id: device for device in run.devices}
@@ -63,7 +70,7 @@ def pick_device(run: Run, live: Live, wanted: int | None) -> Device | None:
         best = max(values, key=lambda d: values[d], default=None)
         if best is not None and held:
             live.chosen = best  # only what the target itself holds is sure to stay
-        return devices[best] if best is not None else next(iter(devices.values()))
+        return unit_of(run, devices[best] if best is not None else next(iter(devices.values())))
     return devices[live.chosen] if live.chosen is not None else None
 
 

@@ -12,6 +12,7 @@ from app.live.series import find_gaps, to_band, to_curve
 from app.live.state import Live, Where
 from app.live.steps import bars
 from app.widgets.chart_data import CurveData, Folded, Line, Note, RowData, StepBars, Stretch
+from profiler.analysis.devices import OWN, card_of
 from profiler.analysis.series import throttles
 from profiler.metrics import stage_title
 from profiler.model import STAGES, Device, Event, Track
@@ -40,6 +41,8 @@ class RowReader:
         self.t0 = run.start_ns + int((where.x0 - margin) * 1e9)
         self.t1 = run.start_ns + int((where.x1 + margin) * 1e9)
         self.process = live.steps.process
+        self.card = device and card_of(run, device)
+        self.whole = () if self.card is device else ("of the whole card",)
 
     def steps(self) -> RowData:
         steps = self.live.steps
@@ -76,9 +79,14 @@ class RowReader:
         return (Note(x, took / 1e6, f"slow {stage_title(stage)}, {format_number(took / 1e6)}{NBSP}ms"),)
 
     def activity(self) -> RowData:
+        if self.whole:  # a slice has no utilization of its own
+            own = [self.line("gpu.sm_active", "SM activity", "m2", 100, format_share),
+                   self.line("gpu.dram_active", "DRAM", "m3", 100, format_share, dashed=True)]
+            return self.curves(own, "gpu.sm_active", ("%", "SM activity of the slice"), top=100)
         lines = [
             self.line("gpu.util", "utilization", "m2", 100, format_share),
             self.line("gpu.mem_util", "memory ctrl.", "m3", 100, format_share, dashed=True),
+            self.line("gpu.sm_active", "SM activity", "m1", 100, format_share),
         ]
         return self.curves(lines, "gpu.util", ("%", "utilization: any kernel"), top=100)
 
@@ -93,22 +101,23 @@ class RowReader:
         return self.curves(lines, "gpu.mem_used", (unit,))
 
     def power(self) -> RowData:
-        limit = self.device.properties.get("power_limit_w") if self.device else None
+        limit = self.card.properties.get("power_limit_w") if self.card else None
         unit = f"W of {format_number(limit)}" if isinstance(limit, int | float) else "W"
-        return self.curves([self.line("gpu.power", "power", "m1", 1, format_power)], "gpu.power", (unit,))
+        line = self.line("gpu.power", "power", "m1", 1, format_power)
+        return self.curves([line], "gpu.power", (unit, *self.whole))
 
     def clock(self) -> RowData:
         line = self.line("gpu.clock_sm", "clock", "m1", 1, format_clock)
-        most = self.device.properties.get("max_clock_sm") if self.device else None
+        most = self.card.properties.get("max_clock_sm") if self.card else None
         unit = f"MHz of {format_number(most)}" if isinstance(most, int | float) else "MHz"
-        return self.curves([line], "gpu.clock_sm", (unit,), zero=False)
+        return self.curves([line], "gpu.clock_sm", (unit, *self.whole), zero=False)
 
     def pcie(self) -> RowData:
         lines = [
             self.line("gpu.pcie_rx", "rx", "m1", 1 / GB, _rate),
             self.line("gpu.pcie_tx", "tx", "m3", 1 / GB, _rate, dashed=True),
         ]
-        return self.curves(lines, "gpu.pcie_rx", ("GB/s, rx to GPU",))
+        return self.curves(lines, "gpu.pcie_rx", ("GB/s, rx to GPU", *self.whole))
 
     def workers(self) -> RowData | None:
         """CPU of the loader's workers; no row before the first one."""
@@ -120,11 +129,13 @@ class RowReader:
         number = self.line("target.workers", "workers", "m2", 1, format_number)
         return self.curves([number, cpu], "target.workers_cpu", ("count, busy cores",))
 
-    def host_memory(self) -> RowData:
+    def host_memory(self, shared: bool = False) -> RowData:
+        """`shared`: it is the GPU's memory too, so that what torch has reserved there is a part of it."""
         total = (self.run.meta.get("machine") or {}).get("memory_bytes")
         unit = f"GiB of {format_gib(total, unit=False)}" if total else "GiB"
         lines = [
             self.line("host.mem_used", "used", "m1", 1 / GIB, _gib),
+            self.line("torch.mem_reserved", "reserved", "m3", 1 / GIB, _gib, torch=True) if shared else
             self.line("target.mem_rss", "target", "m3", 1 / GIB, _gib, dashed=True),
         ]
         return self.curves(lines, "host.mem_used", (unit,))
@@ -133,7 +144,8 @@ class RowReader:
 
     def track(self, metric: str, torch: bool = False) -> Track | None:
         on_device = metric.startswith(("gpu.", "torch."))
-        tracks = self.run.find(metric, device=self.device.id if on_device and self.device else None,
+        device = self.card if metric.startswith("gpu.") and metric not in OWN else self.device
+        tracks = self.run.find(metric, device=device.id if on_device and device else None,
                                process=self.process if torch else None)
         return tracks[0] if tracks else None
 

@@ -215,7 +215,7 @@ class RunBar(Surface):
 
     def show_devices(self, devices: Sequence[Device], shown: int | None) -> None:
         """A choice where there are several."""
-        names = [f"GPU {device.index}" for device in devices]
+        names = [device.label for device in devices]
         if names != [self.devices.itemText(i) for i in range(self.devices.count())]:
             self.devices.clear()
             for name, device in zip(names, devices, strict=True):

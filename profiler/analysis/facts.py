@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from profiler.analysis.crowding import Crowding, crowding
+from profiler.analysis.devices import SHARED, card_of, used_device
 from profiler.analysis.estimate import Estimate, estimate
 from profiler.analysis.pauses import Pause, inside_work, load_pauses
 from profiler.analysis.rates import mean_inside
@@ -41,7 +42,8 @@ _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
 class Facts:
     """What a recording says about one process's loop.
 
-    `live`: means over the steady steps' time, of PEAKS the highest.
+    `live`: means over the steady steps' time, of PEAKS the highest. On a slice of MIG what holds for the
+    whole card (clocks, temperature, the link) is the card's; what all slices add up to (power) is missing.
     `summary` and `estimate` are None when no step is steady. `lacks` says why nothing
     can be claimed, "" when something can.
     """
@@ -71,6 +73,7 @@ class Facts:
     ranks: Mapping[int, float] = field(default_factory=dict)
     # ns a batch that the loader takes alone, by its workers: measured by `stepscope ceilings`.
     loader_alone: Mapping[int, float] = field(default_factory=dict)
+    card: Device | None = None  # that `device` is a slice of, or is
 
     @property
     def rank(self) -> int | None:
@@ -121,12 +124,13 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     device = used_device(run, process, properties) if on_device else None
     every, steps, since, earlier = _steps(run, process, t0_ns, t1_ns)
     begun = _extent(steps)
-    slow = _throttles(run, device, begun)
+    card = card_of(run, device) if device is not None else None
+    slow = _throttles(run, card, begun)
     spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
     state = steady(steps, spans, since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
     lacks = _lacks(run, process, every, steps, state)
-    live = {**_live(run, device, _extent(steps.select(state.mask))),
+    live = {**_live(run, device, card, _extent(steps.select(state.mask))),
             **_of_loop(run, process, steps, state, summary)}
     pauses = load_pauses(run, process, begun)
     if earlier and summary is not None:
@@ -134,7 +138,8 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         summary = replace(summary, total=summary.total + earlier, whole_throughput=None,
                           earlier_ns=float(steps.t0_ns[0] - every.t0_ns[0]) if t0_ns is None else 0.0)
     return Facts(
-        process=told, on_device=on_device, device=device, steps=steps, steady=state, summary=summary,
+        process=told, on_device=on_device, device=device, card=card,
+        steps=steps, steady=state, summary=summary,
         estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
         live=live,
@@ -202,21 +207,6 @@ def uses_device(run: Run, process: int | None, properties: Mapping[str, Any]) ->
     return bool(torch.get("device_count")) or any(run.find(m, process=process) for m in metrics)
 
 
-def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) -> Device | None:
-    """The device whose allocator the process uses most; else the only one, or the busiest."""
-    devices = {device.id: device for device in run.devices}
-    held = {track.device: latest[1] for track in run.find("torch.mem_reserved", process=process)
-            if track.device in devices and (latest := run.latest(track.id))}
-    if held:
-        return devices[max(held, key=lambda number: held[number])]
-    uuids = set(mapping(mapping(properties.get("torch")).get("uuid")).values())
-    named = [d for d in devices.values() if d.uuid in uuids or d.uuid.removeprefix("GPU-") in uuids]
-    if len(named) == 1:
-        return named[0]
-    busy = {d.id: _mean(run, "gpu.util", d, None) or 0.0 for d in devices.values()}
-    return devices[max(busy, key=lambda number: busy[number])] if busy else None
-
-
 def _extent(steps: Steps) -> tuple[int, int] | None:
     return (int(steps.t0_ns[0]), int(steps.t1_ns[-1])) if len(steps) else None
 
@@ -245,10 +235,12 @@ def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) 
             for span in throttles(*run.values(track.id, *extent))]
 
 
-def _live(run: Run, device: Device | None, extent: tuple[int, int] | None) -> dict[str, float]:
+def _live(run: Run, device: Device | None, card: Device | None,
+          extent: tuple[int, int] | None) -> dict[str, float]:
     if extent is None:
         return {}
-    means = {m: _mean(run, m, device if m.startswith("gpu.") else None, extent) for m in (*LIVE, *PEAKS)}
+    means = {m: _mean(run, m, (card if m in SHARED else device) if m.startswith("gpu.") else None, extent)
+             for m in (*LIVE, *PEAKS)}
     return {metric: mean for metric, mean in means.items() if mean is not None}
 
 

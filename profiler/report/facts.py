@@ -93,7 +93,7 @@ def _machine(run: Run) -> Rows:
             ("memory", format_gib(machine.get("memory_bytes")))]
     for device in run.devices:
         power = device.properties.get("power_limit_w")
-        rows.append((f"GPU {device.index}", listed((
+        rows.append((device.label, listed((
             device.name, format_gib(device.memory_total), f"up to {format_number(power)} W" if power else "",
             device.uuid))))
     return [(name, value) for name, value in rows if value]
@@ -152,7 +152,7 @@ def missing(run: Run) -> list[str]:
 
 def holes(run: Run) -> list[str]:
     """Times without samples, by signal: gaps are left open in the charts."""
-    found = []
+    found, labels = [], {device.id: device.label for device in run.devices}
     for metric in WATCHED:
         for track in run.find(metric):
             series = run.series(track.id, points=2000)
@@ -160,7 +160,7 @@ def holes(run: Run) -> list[str]:
             if len(spans):
                 lost = int(np.diff(spans, axis=1).sum())
                 several = track.device is not None and len(run.devices) > 1
-                device = f" of GPU {track.device}" if several else ""
+                device = f" of {labels[track.device]}" if several and track.device in labels else ""
                 count = "1 gap" if len(spans) == 1 else f"{len(spans)} gaps"
                 found.append(f"{metric}{device}: {count}, {format_time(lost)} in all, the first at "
                              f"{clock(int(spans[0, 0]) - run.start_ns)}")

@@ -108,9 +108,14 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
     rows.append(("Steady steps", f"{format_count(told['steps']['count'])} of "
                  f"{format_count(told['steps']['total'])}", ""))
     if run.devices:
-        rows += [("GPU utilization", format_share(live.get("gpu.util")), "not measured in the steady steps"),
-                 ("GPU power", format_power(live.get("gpu.power")), "not measured in the steady steps"),
+        a_slice = diagnosis.facts.card is not diagnosis.facts.device
+        rows += [("GPU utilization", format_share(live.get("gpu.util")),
+                  "a slice has none of its own" if a_slice else "not measured in the steady steps"),
+                 ("GPU power", format_power(live.get("gpu.power")),
+                  "the power of the whole card is not a slice's" if a_slice else
+                  "not measured in the steady steps"),
                  ("Energy", format_energy(energy_per_sample(run, diagnosis.facts)),
+                  "the energy of the whole card is not a slice's" if a_slice else
                   "no energy counter, or no samples known"),
                  ("Peak reserved by torch", format_gib(_peak(run)), "no CUDA allocator in use")]
     else:

@@ -132,7 +132,7 @@ def charts(run: Run) -> list[Chart]:
     """Every chart of live signals for which the run has a track, GPUs first."""
     found: list[Chart | None] = []
     for device in run.devices:
-        found += _of_device(run, device, f"GPU {device.index} " if len(run.devices) > 1 else "GPU ")
+        found += _of_device(run, device, f"{device.label} " if len(run.devices) > 1 else "GPU ")
     found += [
         _chart(run, "CPU of the machine", "%", (("host.cpu", "all cores"),), 100, _percent, top=100.0),
         _chart(run, "CPU of the run", "cores", (("target.cpu", "all"), ("target.workers_cpu", "workers")), 1,
@@ -147,15 +147,14 @@ def charts(run: Run) -> list[Chart]:
 
 
 def _of_device(run: Run, device: Device, prefix: str) -> list[Chart | None]:
-    total = device.memory_total / 2**30 if device.memory_total else None
-    memory = (("gpu.mem_used", "used"), ("torch.mem_reserved", "reserved"),
-              ("torch.mem_allocated", "allocated"))
     busy = (("gpu.util", "utilization"), ("gpu.mem_util", "memory ctrl."))
+    active = (("gpu.sm_active", "SM"), ("gpu.tensor_active", "tensor"), ("gpu.dram_active", "DRAM"))
     bus = (("gpu.pcie_rx", "to GPU"), ("gpu.pcie_tx", "from GPU"))
     degrees = "\u00b0C"
     return [
         _chart(run, prefix + "utilization", "%", busy, 100, _percent, top=100.0, device=device.id),
-        _chart(run, prefix + "memory", "GiB", memory, 2.0**-30, format_gib, top=total, device=device.id),
+        _chart(run, prefix + "activity", "%", active, 100, _percent, top=100.0, device=device.id),
+        _memory(run, device, prefix),
         _chart(run, prefix + "power", "W", (("gpu.power", "power"),), 1, _number("W"), device=device.id),
         _chart(run, prefix + "clock", "MHz", (("gpu.clock_sm", "SM"),), 1, _number("MHz"), zero=False,
                device=device.id),
@@ -163,6 +162,19 @@ def _of_device(run: Run, device: Device, prefix: str) -> list[Chart | None]:
                zero=False, device=device.id),
         _chart(run, prefix + "PCIe", "MB/s", bus, 1e-6, format_bandwidth, device=device.id),
     ]
+
+
+def _memory(run: Run, device: Device, prefix: str) -> Chart | None:
+    """Of a device without memory of its own that of the host, and said so."""
+    total = device.memory_total / 2**30 if device.memory_total else None
+    torch = (("torch.mem_reserved", "reserved"), ("torch.mem_allocated", "allocated"))
+    if not device.properties.get("unified_memory"):
+        return _chart(run, prefix + "memory", "GiB", (("gpu.mem_used", "used"), *torch), 2.0**-30, format_gib,
+                      top=total, device=device.id)
+    parts = (_chart(run, "", "GiB", (("host.mem_used", "used"),), 2.0**-30, format_gib),
+             _chart(run, "", "GiB", torch, 2.0**-30, format_gib, device=device.id))
+    lines = tuple(line for part in parts if part is not None for line in part.lines)
+    return Chart(f"Host memory, shared with {prefix.strip()}", "GiB", lines) if lines else None
 
 
 def _chart(run: Run, title: str, unit: str, wanted: Sequence[tuple[str, str]], factor: float,

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from profiler.model import Sink
 from profiler.sources._checked import BadRecord, count, mapping, optional_count, plain, text
+from profiler.visible import also_named
 
 LARGEST = 4 << 20  # bytes of one frame
 MOST_SAMPLES = 50_000  # in one frame
@@ -210,9 +211,11 @@ class Taker:
         uuid = text(message[2], 200)
         if uuid not in self._devices and len(self._devices) >= MOST_DEVICES:
             raise BadRecord
+        properties = mapping(plain(mapping(message[7])))
         self._devices[uuid] = self._device_ids[count(message[1])] = self._sink.add_device(
             uuid, count(message[3]), text(message[4], 200), kind=text(message[5], 20),
-            memory_total=optional_count(message[6]), properties=mapping(plain(mapping(message[7]))))
+            memory_total=optional_count(message[6]), properties=properties)
+        self._devices |= dict.fromkeys(also_named(uuid, properties), self._devices[uuid])
 
     def _take_track(self, message: list[Any]) -> None:
         self._tracks += 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from profiler.sources._mig import PARENT_ONLY
+from profiler.sources._probed import ProbedProcess, Times
+from profiler.sources._wire import PipeSink, Taker
+from tests.fakes.sink import ListSink
 from tests.sources.planned import MIB
 
 Start = Callable[..., Any]
@@ -69,3 +74,24 @@ def test_a_slice_comes_back_while_another_card_does_not_answer(start_nvml: Start
     child.read(step_s=61)
     back = {e.device for e in child.dump().kinds("device_back")}
     assert back == {2, 3}  # the second card, and its slice
+
+
+def test_n09_what_torch_tells_of_a_slice_is_the_slices(tmp_path: Path) -> None:
+    devices, sink = dict[str, int](), ListSink()
+    read, write = os.pipe()
+    pipe = PipeSink(write)
+    pipe.add_device("GPU-cc", 0, "A100")
+    for uuid, shown in (("MIG-aa", False), ("MIG-bb", True)):
+        pipe.add_device(uuid, 0, "A100 MIG", properties={"mig_parent": "GPU-cc", "cuda_visible": shown})
+    pipe.flush()
+    Taker(sink, devices, lambda message: None).feed(os.read(read, 1 << 16))
+    os.close(read)
+    os.close(write)
+    times = Times(lambda t: t, lambda: 1 << 50)
+    for told, device in (("aa", 2), ("MIG-bb", 3), ("cc", 3)):  # with a kind, without one, and the card's
+        process = ProbedProcess(7, sink, times, None, devices)
+        process.take("torch", ["torch", {"version": "2", "uuid": {"0": told}}])
+        process.take("memory", ["memory", 1 << 50, 0, 10, 20, 30])
+        assert {t.device for t in sink.tracks} == {device}
+        sink.tracks.clear()
+    assert len(sink.devices) == 3

@@ -30,6 +30,8 @@ def check(facts: Facts) -> Outcome:
         return _finding(facts, f"Memory ran out {times}", "error", room, batch, full)
     if memory.retries or (full is not None and full >= NEARLY):
         return _finding(facts, "Memory is nearly full", "warning", room, batch, full)
+    if room is None and facts.device is not None and facts.device.properties.get("unified_memory"):
+        return Outcome(lacks="the GPU's memory is the host's, and how much of it torch may take is not told")
     if room is None:
         return Outcome(lacks="how much of the memory others hold is not known" if memory.peak else
                        "the peak of torch's allocator was not read")

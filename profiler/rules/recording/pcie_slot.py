@@ -18,16 +18,16 @@ WORTH = 0.03  # of the step: copies that a faster link would shorten
 
 def check(facts: Facts) -> Outcome:
     """By the fastest state that the link was in during the steady steps: an idle card slows its link down."""
-    if facts.device is None:
+    if facts.card is None:
         return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
-    now, could = _now(facts.live), _possible(facts.device.properties)
+    now, could = _now(facts.live), _possible(facts.card.properties)
     if now is None or could is None:
         return Outcome(lacks="NVML did not tell what the PCIe link runs at")
-    if facts.live.get("gpu.util", 0.0) < AWAKE:
-        return Outcome(lacks="the card was hardly busy, and an idle one slows its link down")
     (rate, name), (best, best_name) = now, could
     if rate >= FULL * best:
         return Outcome(ruled_out=f"{name}, all that the card can")
+    if facts.live.get("gpu.util", 0.0) < AWAKE:
+        return Outcome(lacks="the card was not seen busy, and an idle one slows its link down")
     shares = facts.estimate
     copies = shares.transfer if shares is not None else None
     costs = shares is not None and not facts.lacks and shares.share("transfer") >= WORTH

@@ -70,10 +70,12 @@ def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | N
 
 def _of_device(facts: Facts) -> list[Evidence]:
     assert facts.device is not None
-    properties = facts.device.properties
+    card = facts.card or facts.device
+    properties = card.properties
+    source = "NVML" if card is facts.device else "NVML, of the whole card"
     rows = (("Temperature", facts.live.get("gpu.temperature"), "degC"),
             ("Power", facts.live.get("gpu.power"), "W"),
             ("Power limit", properties.get("power_limit_w"), "W"),
             ("SM clock", facts.live.get("gpu.clock_sm"), "MHz"),
             ("Highest SM clock", properties.get("max_clock_sm"), "MHz"))
-    return [Evidence(text, value, unit, "NVML") for text, value, unit in rows if value is not None]
+    return [Evidence(text, value, unit, source) for text, value, unit in rows if value is not None]

@@ -1,0 +1,39 @@
+"""Reports of a card that MIG splits (N09), and of a GPU without memory of its own (N02)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from profiler.report.page import page
+from profiler.run.reader import Run
+from tests.analysis.test_devices import split
+from tests.app.test_live_slices import unified
+
+
+def of(path: Path) -> dict[str, Any]:
+    with Run.open(path) as run:
+        return page(run)
+
+
+def test_n09_every_slice_is_a_device_and_the_cards_power_is_told_once(tmp_path: Path) -> None:
+    told = of(split(tmp_path / "a.stepscope", told="MIG-bbbbbbbb-2222"))
+    titles = [chart["title"] for chart in told["charts"]]
+    assert len(titles) == len(set(titles))
+    assert {"GPU 1 slice 7/0 memory", "GPU 1 slice 8/0 memory", "GPU 1 slice 8/0 activity"} <= set(titles)
+    assert [title for title in titles if "power" in title] == ["GPU 1 power"]
+    machine = dict(told["settings"])["Machine"]
+    assert [name for name, _ in machine if name.startswith("GPU")] == [
+        "GPU 1", "GPU 0", "GPU 1 slice 7/0", "GPU 1 slice 8/0"]
+    figures = {name: (value, why) for name, value, why in told["figures"]}
+    assert figures["GPU power"][0] == "" and figures["GPU utilization"][0] == ""
+    assert "the whole card" in figures["GPU power"][1]
+
+
+def test_n02_host_memory_is_labelled_and_nothing_is_said_of_room(tmp_path: Path) -> None:
+    told = of(unified(tmp_path / "a.stepscope"))
+    titles = [chart["title"] for chart in told["charts"]]
+    assert "Host memory, shared with GPU" in titles and "GPU memory" not in titles
+    assert dict(told["lacks"])["Memory of the device"].startswith("the GPU's memory is the host's")
+    assert not [f for f in told["findings"] if f["title"].startswith("Memory")]
+    assert any("memory is not read" in text for text in told["missing"])
