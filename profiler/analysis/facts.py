@@ -32,9 +32,9 @@ LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperatur
         "target.waiting")
 PEAKS = ("gpu.pcie_gen", "gpu.pcie_width")  # the highest counts: an idle card slows its link down
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
-# Reasons that make single steps differ. A power cap is how a busy GPU lives.
 HEAD = 2000  # steps that hold any warm-up
 EARLIER = "earlier"
+# Reasons that make single steps differ. A power cap is how a busy GPU lives.
 _LEFT_OUT = 0x08 | 0x20 | 0x40 | 0x80
 
 
@@ -129,14 +129,14 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
     state = steady(steps, spans, since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
-    lacks = _lacks(run, process, every, steps, state)
-    live = {**_live(run, device, card, _extent(steps.select(state.mask))),
-            **_of_loop(run, process, steps, state, summary)}
-    pauses = load_pauses(run, process, begun)
     if earlier and summary is not None:
         state = replace(state, left_out={**state.left_out, EARLIER: earlier})
         summary = replace(summary, total=summary.total + earlier, whole_throughput=None,
                           earlier_ns=float(steps.t0_ns[0] - every.t0_ns[0]) if t0_ns is None else 0.0)
+    lacks = _lacks(run, process, every, steps, state)
+    live = {**_live(run, device, card, _extent(steps.select(state.mask))),
+            **_of_loop(run, process, steps, state, summary)}
+    pauses = load_pauses(run, process, begun)
     return Facts(
         process=told, on_device=on_device, device=device, card=card,
         steps=steps, steady=state, summary=summary,
@@ -155,11 +155,6 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     )
 
 
-def _loader_alone(run: Run) -> dict[int, float]:
-    """Of the newest measurement that is kept in the run; empty without one."""
-    told = mapping(mapping((run.results("ceilings") or [{}])[-1]).get("loader_ms"))
-    return {int(workers): ms * 1e6 for workers, ms in told.items()
-            if workers.isdecimal() and len(workers) < 9 and isinstance(ms, int | float) and 0 < ms < math.inf}
 def _steps(run: Run, process: int | None, t0_ns: int | None,
            t1_ns: int | None) -> tuple[Steps, Steps, int | None, int]:
     """All steps; those that ended in [t0_ns, t1_ns]; the end of the warm-up where these do not hold it;
@@ -175,6 +170,11 @@ def _steps(run: Run, process: int | None, t0_ns: int | None,
     return every, load_steps(run, process, first_ns, t1_ns), steady(every).warm_up_end_ns, earlier
 
 
+def _loader_alone(run: Run) -> dict[int, float]:
+    """Of the newest measurement that is kept in the run; empty without one."""
+    told = mapping(mapping((run.results("ceilings") or [{}])[-1]).get("loader_ms"))
+    return {int(workers): ms * 1e6 for workers, ms in told.items()
+            if workers.isdecimal() and len(workers) < 9 and isinstance(ms, int | float) and 0 < ms < math.inf}
 
 
 def _estimate(summary: StepSummary | None, on_device: bool, live: Mapping[str, float], counted: Steps,
