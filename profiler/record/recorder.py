@@ -24,6 +24,7 @@ from profiler.record.private import remove_folder
 from profiler.record.ticks import SourceThread
 from profiler.record.trouble import Trouble
 from profiler.record.wake import ENDING, Wake
+from profiler.run.files import remove_run
 from profiler.run.writer import RunWriter
 
 TURN_NS = 200_000_000  # between commits: they are a good part of what the recorder costs
@@ -49,8 +50,7 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
         except BaseException:
             if not recorder.begun:
                 writer.close()
-                for ending in ("", "-wal", "-shm", "-journal"):
-                    options.output.with_name(options.output.name + ending).unlink(missing_ok=True)
+                remove_run(options.output)
             raise
     finally:
         remove_folder(spool)

@@ -162,6 +162,13 @@ def place(new: Path, path: Path, overwrite: bool) -> None:
         raise RunError(f"{path} exists already", "Name another file, or remove it") from error
 
 
+def remove_run(path: Path) -> None:
+    """Away with a run file that has not begun, and with what lies beside it."""
+    with contextlib.suppress(OSError):
+        _forget_beside(path)
+        path.unlink(missing_ok=True)
+
+
 def _forget_beside(path: Path) -> None:
     """Remove what belonged to another file of that name: SQLite would put it into the new one."""
     for ending in ("-wal", "-shm", "-journal"):

@@ -15,7 +15,7 @@ from profiler.model import Attachment, Device, Event, Process, Track
 from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
-from profiler.run.files import explain
+from profiler.run.files import explain, log_beside
 from profiler.run.guard import everything
 from profiler.run.opening import Connection
 from profiler.run.samples import ALWAYS, Kept, Series, count, decimated, load, newest, time_of
@@ -25,6 +25,8 @@ __all__ = ["Run", "Series"]
 T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
 SMALL, SQUEEZED = 1 << 27, 200  # up to so many bytes, and so many more for each packed one: traces make 30
+NO_LOG = ("{name}-wal is not beside it. If this is a copy that was made while it was recorded, copy that file "
+          "as well: the newest part of the run is in there")
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
 _WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, zlib.error)
@@ -87,6 +89,8 @@ class Run:
             self.state = str(self.meta.get("state"))
             if self.state == "recording" and not recorder_alive(self.meta, self.path):
                 self.state = "partial"
+                if self._connection is not None and self._connection.wal and log_beside(self.path) is None:
+                    self.meta["journal_note"] = NO_LOG.format(name=self.path.name)
         return before != (self._version, self._revision, self.state)
 
     @property

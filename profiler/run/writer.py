@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from profiler.errors import RunError
 from profiler.run.alive import process_start
 from profiler.run.blocks import OpenBlocks
 from profiler.run.codec import journal_row
@@ -23,11 +24,11 @@ from profiler.run.files import (
     connect_for_writing,
     create_file,
     enter_wal,
-    explain,
     identity,
     leave_wal,
     log_beside,
     moved,
+    remove_run,
     to_json,
     transaction,
     why_not_written,
@@ -80,13 +81,19 @@ class RunWriter(Intake):
         """
         create_file(path, {"recorder_pid": os.getpid(), "recorder_start": process_start(), **meta,
                            "state": "recording", "revision": 0}, overwrite)
+        db = None
         try:
             db = connect_for_writing(path)
             wal, note = enter_wal(db, path)
             if max_pages:
                 db.execute(f"PRAGMA max_page_count = {int(max_pages)}")
-        except sqlite3.Error as error:
-            raise explain(error, path) from error
+        except (sqlite3.Error, ValueError) as error:
+            if db is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    db.close()
+            remove_run(path)
+            reason = why_not_written(error, path)
+            raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
         writer = cls(path, db, wal, clock)
         if note:
             writer.set_meta("journal_note", note)

@@ -152,3 +152,26 @@ def test_a_zombie_is_gone() -> None:
     until(lambda: process_start(child.pid) is None)
     child.wait()
     assert process_start(child.pid) is None
+
+
+def test_s09_a_copy_without_its_wal_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    writer = RunWriter.create(path, {"recorder_pid": 2**22 + 1})
+    track = writer.track("host.cpu")
+    for i in range(2520):
+        writer.sample(track, START + i * SECOND, float(i))
+    writer.commit()
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    whole, torn = copies / "whole.stepscope", copies / "torn.stepscope"
+    for copy in (whole, torn):
+        copy.write_bytes(path.read_bytes())
+    whole.with_name("whole.stepscope-wal").write_bytes(path.with_name("a.stepscope-wal").read_bytes())
+    with Run.open(whole) as run:
+        assert len(run.values(track)[0]) == 2520 and "journal_note" not in run.meta
+    with Run.open(torn) as run:
+        assert (run.state, run.tracks) == ("partial", [])
+        assert run.meta["journal_note"].startswith("torn.stepscope-wal is not beside it")
+    writer.finish("finished", START)
+    with Run.open(path) as run:
+        assert "journal_note" not in run.meta

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from profiler.errors import RunError
 from profiler.run import filesystem
 from profiler.run import writer as module
 from profiler.run.files import identity, moved
@@ -192,3 +193,15 @@ def test_s09_a_part_that_could_not_be_put_into_the_file_is_named(path: Path, clo
     with Run.open(path):  # or the last one to close it would
         writer.finish("finished", START)
     assert writer.failed is not None and f"{path}-wal belongs to {path}" in writer.failed
+
+
+def test_s09_a_file_that_cannot_begin_is_not_left(path: Path, clock: Clock,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(db: sqlite3.Connection, path: Path) -> tuple[bool, None]:
+        path.with_name(path.name + "-wal").touch()
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(module, "enter_wal", refused)
+    with pytest.raises(RunError, match="cannot write .*: disk I/O error"):
+        begin(path, clock)
+    assert not list(path.parent.iterdir())
