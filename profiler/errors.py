@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 
 class ProfilerError(Exception):
     """An error told to the user in one line.
@@ -67,6 +70,31 @@ class RemoteError(ProfilerError):
 
 def one_line(text: str) -> str:
     """`text` fit for a line on a terminal: names may hold line ends and escape sequences, or be endless."""
-    keep = "\u00a0"  # not printable for Python, and in our own texts
-    shown = "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= 1000 else f"{shown[:600]} ... {shown[-300:]}"
+    if len(text) > 2 * _LINE:  # no more than this of it is shown, and a letter is shown as one or more
+        text = text[:_LINE] + text[-_LINE:]
+    shown = harmless(text)
+    return shown if len(shown) <= _LINE else f"{shown[:600]} ... {shown[-300:]}"
+
+
+def harmless(text: str, keep: str = "") -> str:
+    """`text` of which a terminal shows every character and obeys none; those in `keep` stay as they are.
+
+    Control characters, marks that turn the direction of writing and characters without width appear as
+    escapes; so do combining marks beyond what any script puts on one letter, which climb over other lines.
+    """
+    return _BEYOND_ASCII.sub(lambda found: _escaped(found[0], keep), text)
+
+
+def _escaped(text: str, keep: str) -> str:
+    shown, marks = [], 0
+    for c in text:
+        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
+        good = (c.isprintable() and marks <= _MARKS) or c in _OURS or c in keep
+        shown.append(c if good else c.encode("unicode_escape").decode())
+    return "".join(shown)
+
+
+_BEYOND_ASCII = re.compile(r"[^ -~]+")
+_LINE = 1000  # letters
+_MARKS = 4
+_OURS = "\u00a0"  # not printable for Python, and in our own texts

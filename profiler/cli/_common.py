@@ -8,7 +8,9 @@ import dataclasses
 import json
 import math
 import os
+import re
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TextIO
@@ -45,9 +47,22 @@ def shown(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout and nothing else. A stream that is not UTF-8 gets ASCII: JSON is neither."""
+    """One JSON object on stdout and nothing else. A stream that is not UTF-8 gets ASCII: JSON is neither.
+
+    What a terminal might obey is escaped, so that the JSON holds what it held.
+    """
     unicode = codecs.lookup(sys.stdout.encoding or "ascii").name == "utf-8"
-    print(json.dumps(plain(value), allow_nan=False, indent=2, ensure_ascii=not unicode))
+    text = json.dumps(plain(value), allow_nan=False, indent=2, ensure_ascii=not unicode)
+    print(_BEYOND_ASCII.sub(lambda found: _escaped(found[0]), text))
+
+
+_BEYOND_ASCII = re.compile(r"[^ -~\n]")
+
+
+def _escaped(c: str) -> str:
+    """A character of JSON. One that is not printable is inside a string, where any may be escaped."""
+    seen = c.isprintable() and unicodedata.category(c) not in ("Mn", "Me")
+    return c if seen else json.dumps(c)[1:-1]
 
 
 def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = (), right: Sequence[int] = (),
@@ -114,7 +129,7 @@ class Progress:
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # the terminal may be gone, the work goes on
-            self.stream.write(text)
+            getattr(self.stream, "own", self.stream.write)(text)
             self.stream.flush()
 
     def __enter__(self) -> Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from profiler.cli._common import fitted, plain, print_json, print_table, shown
-from profiler.errors import UsageError
+from profiler.errors import UsageError, one_line
 from profiler.experiments.scoreboard import SCORED, scoreboard
 from profiler.paths import runs_dir
 from profiler.rules.base import plural
@@ -33,7 +33,7 @@ def print_scoreboard(paths: list[Path], as_json: bool) -> None:
         print_table(rows, ["run", "remedy", "predicted", "measured", "outcome", "score"])
         print()
     where = f"{plural(len(rows), 'experiment')} in {plural(told['runs'], 'run')}"
-    print(f"{where} of {', '.join(map(str, folders))}" if len(folders) < 3 else where)
+    print(f"{where} of {one_line(', '.join(map(str, folders)))}" if len(folders) < 3 else where)
     if rows:
         counts = (f"{told[word.replace(' ', '_')]} {word}" for word in SCORED)
         print(", ".join(counts))

@@ -7,8 +7,10 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterable
+from typing import Any, TextIO, cast
 
-from profiler.errors import one_line
+from profiler.errors import harmless, one_line
 
 # What our own texts hold beyond ASCII, where the terminal has no more than that.
 _NARROW = {"\u00a0": " ", "\u2212": "-", "\u00d7": "x", "\u2192": "->", "\u00b0": "deg ", "\u00b5": "u"}
@@ -27,6 +29,36 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a narrow code page must not end a command
             stream.reconfigure(errors="stepscope")
+    sys.stdout, sys.stderr = _cleaned(sys.stdout), _cleaned(sys.stderr)
+
+
+class Cleaned:
+    """A stream whose terminal is told nothing by the texts that go through it, whoever wrote them.
+
+    What a command prints may be from a file of a stranger, or the name of one: no escape sequence gets out.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(harmless(text, "\n\t"))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def own(self, text: str) -> None:
+        """Write what moves the cursor: a text of ours alone."""
+        self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _cleaned(stream: TextIO) -> TextIO:
+    return stream if isinstance(stream, Cleaned) else cast("TextIO", Cleaned(stream))
 
 
 def say(text: str, hint: str = "") -> None:

@@ -11,13 +11,14 @@ from how far the device lags behind the host, and from live signals.
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
 from profiler.cli import _streams, _traces
 from profiler.cli._common import print_json, shown
 from profiler.cli._diagnosis import print_diagnosis
-from profiler.errors import TraceError, UsageError
+from profiler.errors import TraceError, UsageError, one_line
 from profiler.experiments.change import first_testable
 from profiler.experiments.program import recorded_program
 from profiler.rules.trace.diagnosis import diagnose as trace_diagnosis
@@ -57,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_diagnosis(shown(told), args.tables)
         if next_one is not None and next_one.remedy is not None:
-            print(f"Next: stepscope verify {first}    tests {next_one.remedy.setting} by paired runs")
+            print(f"Next: stepscope verify {one_line(shlex.quote(str(first)))}    "
+                  f"tests {next_one.remedy.setting} by paired runs")
     return 0
 
 

@@ -61,6 +61,6 @@ def _tell(output: Path, told: dict[str, Any], processes: int) -> None:
     count = told["steps"]["count"]
     what = f"{plural(count, 'step')} counted by {told['steps']['rule']}" if count else "no steps"
     ranks = f", {processes} processes" if processes > 1 else ""
-    print(f"{output}: {what}{ranks}, {verdict_title(told['verdict']).lower()}")
+    print(f"{one_line(str(output))}: {what}{ranks}, {verdict_title(told['verdict']).lower()}")
     for note in told["notes"]:
         print(f"Note: {one_line(note)}.")

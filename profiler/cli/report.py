@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.cli import _traces
-from profiler.errors import RunError, TraceError, UsageError
+from profiler.errors import RunError, TraceError, UsageError, one_line
 from profiler.report import html
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     if several and args.output is not None and not args.output.is_dir():
         raise UsageError(f"{args.output} is not a folder", "Several reports need a folder for -o")
     for path in args.runs:
-        print(report(path, args.output))
+        print(one_line(str(report(path, args.output))))
     return 0
 
 
