@@ -14,6 +14,7 @@ from typing import Any
 from profiler.paths import working_dir
 from profiler.record import metadata, session
 from profiler.record.clock import Clock
+from profiler.record.clock_watch import ClockWatch
 from profiler.record.control import Control
 from profiler.record.gpus import GpuReader
 from profiler.record.life import Life
@@ -64,6 +65,7 @@ class Recorder:
         self.begun = False
         self._options = options
         self._clock = clock
+        self._clock_watch = ClockWatch(clock)
         self._writer = writer
         self._output = Output(writer)
         self._spool = spool
@@ -146,6 +148,7 @@ class Recorder:
 
     def _each_second(self) -> None:
         self._overhead.sample(self._writer, self._clock)
+        self._clock_watch.look(self._writer)
         for thread in self._threads:
             thread.watch()
         if self._life.absent is not None and self._life.code is None:

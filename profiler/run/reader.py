@@ -25,8 +25,8 @@ __all__ = ["Run", "Series"]
 T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
 SMALL, SQUEEZED = 1 << 27, 200  # up to so many bytes, and so many more for each packed one: traces make 30
-NO_LOG = ("{name}-wal is not beside it. If this is a copy that was made while it was recorded, copy that file "
-          "as well: the newest part of the run is in there")
+NO_LOG = ("{name}-wal is not beside it. If this is a copy that was made while it was recorded, copy that "
+          "file as well: the newest part of the run is in there")
 _ATTACHMENTS = "SELECT id, t_ns, kind, name, process, stored, properties FROM attachment ORDER BY id"
 _OUTPUT = "SELECT id, t_ns, data FROM output WHERE id > ? ORDER BY id"
 _WRONG = (sqlite3.Error, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, zlib.error)

@@ -202,6 +202,6 @@ def test_s09_a_file_that_cannot_begin_is_not_left(path: Path, clock: Clock,
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(module, "enter_wal", refused)
-    with pytest.raises(RunError, match="cannot write .*: disk I/O error"):
+    with pytest.raises(RunError, match=r"cannot write .*: disk I/O error"):
         begin(path, clock)
     assert not list(path.parent.iterdir())
