@@ -72,13 +72,6 @@ class ProbedProcess:
         self._all_steps = 0
         self._torch_threads = 0
         self._thread_read: tuple[int, list[int | None]] | None = None
-        self._handlers: dict[str, Callable[[list[Any]], None]] = {
-            "hello": self._hello, "torch": self._torch, "step": self._step, "device": self._device,
-            "memory": self._memory, "loader": self._loader, "site": self._site, "event": self._event,
-            "dropped": self._dropped, "bye": self._bye, "numerics": self._said, "shapes": self._said,
-            "batches": self._said, "standstill": self._standstill,
-            "shape": self._shape, "compiled": self._compiled, "copies": self._copies, "thread": self._thread,
-        }  # fmt: skip
 
     @property
     def steps(self) -> int:
@@ -86,11 +79,11 @@ class ProbedProcess:
         return self._training_steps if self.trained else self._all_steps
 
     def take(self, code: str, record: list[Any]) -> None:
-        handler = self._handlers.get(code)
+        handler = self.HANDLERS.get(code)
         if handler is None:
             raise BadRecord
         try:
-            handler(record)
+            handler(self, record)
         except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
             raise BadRecord from error
 
@@ -271,6 +264,16 @@ class ProbedProcess:
     def _bye(self, record: list[Any]) -> None:
         self.ended = True
         self._update({"bye": plain(mapping(record[1]))})
+        # What only the next record would need: in a day thousands of processes come and go.
+        self._step_times.clear()
+        self._tracks.clear()
 
     def _update(self, properties: dict[str, Any]) -> None:
         self._sink.update_process(self.process, properties)
+
+    HANDLERS: Mapping[str, Callable[[ProbedProcess, list[Any]], None]] = {
+        "hello": _hello, "torch": _torch, "step": _step, "device": _device, "memory": _memory,
+        "loader": _loader, "site": _site, "event": _event, "dropped": _dropped, "bye": _bye,
+        "numerics": _said, "shapes": _said, "batches": _said, "standstill": _standstill, "shape": _shape,
+        "compiled": _compiled, "copies": _copies, "thread": _thread,
+    }  # fmt: skip

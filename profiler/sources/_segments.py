@@ -41,6 +41,8 @@ class Segment:
     def lines(self) -> Iterator[bytes]:
         """The lines completed since the last call; a last line without its end waits."""
         try:
+            if os.stat(self.path).st_size <= self._offset:  # noqa: PTH116 (most of many files, at most looks)
+                return
             file = open_regular(self.path)
         except OSError:
             return
@@ -68,6 +70,7 @@ class Segments:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._over = False
         self._open: dict[tuple[int, int], Segment] = {}
         self.torn: dict[int, int] = {}  # pid -> lines that lost their end or were overlong
 
@@ -78,15 +81,23 @@ class Segments:
             # Listed before it is read: a segment with a successor grows no more.
             closed = (pid, number + 1) in present
             path = self._directory / f"{pid}.{number}.spool"
-            segment = self._open.setdefault((pid, number), Segment(path))
+            segment = self._open.get((pid, number))
+            if segment is None:
+                segment = self._open[pid, number] = Segment(path)
+            self._over = False
             for line in segment.lines():
                 yield pid, line
+            closed = closed or self._over
             self._count(pid, segment.overlong + (closed and segment.unfinished))
             segment.overlong = 0
             if closed:
                 with suppress(OSError):
                     path.unlink()
                     del self._open[pid, number]
+
+    def over(self) -> None:
+        """The process whose line is being read writes no more: a machine has thousands of them in a day."""
+        self._over = True
 
     def _present(self) -> list[tuple[int, int]]:
         try:

@@ -50,8 +50,10 @@ class Standstills:
             last = loop.last_step_ns
             if state.since_ns is not None and last is not None and last > state.since_ns:
                 self._goes_on(loop, state, last, sink)
+            if loop.ended:
+                continue
             since, usual = _pace(loop)
-            if since is None or usual is None or state.since_ns is not None or loop.ended:
+            if since is None or usual is None or state.since_ns is not None:
                 continue
             if now - since >= max(LONG * usual, self._least_ns) and self._alive(loop.pid):
                 text = self._stands_still(loop, state, now, sink)

@@ -21,10 +21,15 @@ from profiler.sources._standstill import Standstills
 from profiler.sources._traces import AT_ONCE, Beside
 from profiler.sources.tree import TargetTree
 
-MAX_PROCESSES = 1024
+MAX_PROCESSES, MAX_EVER = 1024, 16_384  # that send: at a time, and in one run
+MAX_TOLD = 20  # of them whose damage is told
 LOOK_NS = 1_000_000_000  # between looks for loops that stand still
 MAX_TRACE = 512 << 20  # bytes of a trace as written
 MAX_TRACE_STORED = 256 << 20  # bytes of a trace as stored
+
+
+class _Refused(Exception):
+    """A process more than can be kept."""
 
 
 class SpoolSource:
@@ -81,6 +86,8 @@ class SpoolSource:
         for pid, line in self._segments.lines():
             try:
                 self._take(pid, line, sink, clock)
+            except _Refused:
+                self._tell_refused(sink, clock)
             except BadRecord:
                 self._damaged[pid] = self._damaged.get(pid, 0) + 1
         for pid in self._damaged.keys() | self._segments.torn.keys():
@@ -112,22 +119,35 @@ class SpoolSource:
             self._trace(process, record, sink, clock)
         else:
             process.take(record[0], record)
+        if record[0] == "bye":
+            self._segments.over()
 
     def _of(self, pid: int, sink: Sink, clock: Clock) -> ProbedProcess:
         if pid not in self._processes:
-            if len(self._processes) >= MAX_PROCESSES:
-                raise BadRecord
+            if len(self._processes) >= MAX_PROCESSES and not self._room():
+                raise _Refused
             if self._times is None:
                 self.open(sink, clock)
             assert self._times is not None
             self._processes[pid] = ProbedProcess(pid, sink, self._times, self._target, self._devices)
         return self._processes[pid]
 
+    def _room(self) -> bool:
+        """Whether one more process can be kept: one that has said that it ends is hardly any."""
+        sending = sum(not process.ended for process in self._processes.values())
+        return sending < MAX_PROCESSES and len(self._processes) < MAX_EVER
+
     def _damage(self, pid: int) -> int:
         return self._damaged.get(pid, 0) + self._segments.torn.get(pid, 0)
 
+    def _tell_refused(self, sink: Sink, clock: Clock) -> None:
+        if ("refused", 0) not in self._told:
+            self._told.add(("refused", 0))
+            sink.event(clock.now_ns(), "records_dropped", "warning",
+                       f"{len(self._processes)} processes have sent records: those of more are not kept")
+
     def _tell_damage(self, pid: int, sink: Sink, clock: Clock) -> None:
-        if ("damage", pid) in self._told:
+        if ("damage", pid) in self._told or len(self._told) > MAX_TOLD:
             return
         self._told.add(("damage", pid))
         known = self._processes.get(pid)
