@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import sqlite3
 import time
@@ -15,12 +16,13 @@ from typing import Any
 
 from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError, one_line
 from profiler.run import checked, filesystem
-from profiler.run.alive import recorder_alive
+from profiler.run.alive import process_start, recorder_alive
 from profiler.run.guard import SCHEMA, check_beside, check_layout
 from profiler.run.rows import PUT_META
 
 APPLICATION_ID = 0x53545053
 VERSION = 1
+_UNFINISHED = re.compile(r"\..+\.([0-9]{1,9})\.new(-wal|-shm|-journal)?", re.DOTALL)
 BUSY_SECONDS = 5.0  # how long to wait for another process that reads or writes
 
 
@@ -133,6 +135,7 @@ def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         must_be_free(path, overwrite)
+        _forget_unfinished(path.parent)
         new.unlink(missing_ok=True)
         new.touch(exist_ok=False)  # told by the system's own words where it cannot be
         with contextlib.closing(sqlite3.connect(new)) as db:
@@ -141,11 +144,10 @@ def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
             db.commit()
         place(new, path, overwrite)
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or why_not_written(error, path)
         raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
     finally:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
+        remove_run(new)
 
 
 def place(new: Path, path: Path, overwrite: bool) -> None:
@@ -160,6 +162,16 @@ def place(new: Path, path: Path, overwrite: bool) -> None:
             _forget_beside(path)  # the name is ours alone from here on
     except FileExistsError as error:
         raise RunError(f"{path} exists already", "Name another file, or remove it") from error
+
+
+def _forget_unfinished(folder: Path) -> None:
+    """Remove files of recorders that were killed while they made them."""
+    for old in folder.glob(".*.new*"):
+        named = _UNFINISHED.fullmatch(old.name)
+        with contextlib.suppress(OSError, OverflowError):
+            # the number may be that of a process on another machine
+            if named and process_start(int(named[1])) is None and time.time() - old.stat().st_mtime > 60.0:
+                old.unlink()
 
 
 def remove_run(path: Path) -> None:

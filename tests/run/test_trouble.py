@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from profiler.errors import RunError
-from profiler.run import filesystem
+from profiler.run import files, filesystem
 from profiler.run import writer as module
 from profiler.run.files import identity, moved
 from profiler.run.pending import MOST_WAITING
@@ -203,5 +205,28 @@ def test_s09_a_file_that_cannot_begin_is_not_left(path: Path, clock: Clock,
 
     monkeypatch.setattr(module, "enter_wal", refused)
     with pytest.raises(RunError, match=r"cannot write .*: disk I/O error"):
+        begin(path, clock)
+    assert not list(path.parent.iterdir())
+
+
+def test_s09_what_a_killed_recorder_had_begun_to_make_goes(path: Path, clock: Clock) -> None:
+    old, young = f".old.stepscope.{GONE}.new", f".young.stepscope.{GONE}.new"
+    kept = [young, f".mine.{os.getpid()}.new", ".mine.new", f"mine.{GONE}.new"]
+    for name in (old, f"{old}-journal", *kept):
+        path.with_name(name).touch()
+        if name != young:
+            os.utime(path.with_name(name), (1e9, 1e9))
+    begin(path, clock).finish("finished", START)
+    assert {file.name for file in path.parent.iterdir()} == {path.name, *kept}
+
+
+def test_s09_a_disk_that_fills_up_while_the_file_is_made_leaves_nothing(
+        path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(new: Path, path: Path, overwrite: bool) -> None:
+        new.with_name(new.name + "-journal").touch()  # as SQLite does that could not undo a change
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "place", full)
+    with pytest.raises(RunError, match="No space left on device"):
         begin(path, clock)
     assert not list(path.parent.iterdir())
