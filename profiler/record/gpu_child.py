@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 from profiler.model import Sink
@@ -18,6 +19,7 @@ from profiler.record.ticks import SourceThread
 from profiler.sources import Clock as AnyClock
 from profiler.sources import Source
 from profiler.sources._gpus import gpu_sources
+from profiler.sources._library import Missing
 from profiler.sources._wire import PipeSink
 from profiler.sources.tree import TargetTree
 
@@ -45,6 +47,20 @@ def guard() -> int:
     fd = os.dup(1)
     os.dup2(2, 1)
     return fd
+
+
+def leave_out(calls: Sequence[str]) -> None:
+    """Have NVML's binding refuse these calls, in which the library crashes: their fields have no values."""
+    try:
+        import pynvml
+    except Exception:  # then nothing calls it either
+        return
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Missing("the driver's library crashes in it")
+
+    for call in calls:
+        setattr(pynvml, call, refuse)
 
 
 class _Sent:
@@ -93,6 +109,8 @@ class GpuChild:
             self._tell()
             if stopped or all(threads[0].off is not None for threads in self._vendors):
                 break
+        if not stopped:
+            self._sink.say(["done"])
         deadline = time.monotonic() + ENDS_S
         for thread in self._threads:
             thread.stop()

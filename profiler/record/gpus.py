@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Any
@@ -19,7 +20,7 @@ from profiler.paths import own_command
 from profiler.record.clock import Clock
 from profiler.record.ticks import Cadence
 from profiler.record.wake import readable
-from profiler.sources._apart import death
+from profiler.sources._apart import HINT, Death
 from profiler.sources._checked import BadRecord, count, mapping, text
 from profiler.sources._wire import Taker
 
@@ -30,6 +31,9 @@ KILLED_S = 30.0  # without a word
 DEATHS_TOLD = 20
 LEFT_S = 0.2  # for a killed one to be gone; one that is stuck in the kernel is left behind
 MOST_SOURCES = 16
+CRASHES_OF_A_CALL = 2  # after which the reader goes on without it
+# Without these nothing can be read at all.
+NEEDED = ("nvmlInit", "nvmlShutdown", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "amdsmi", "rsmi")
 
 
 class RemoteTicks:
@@ -59,6 +63,8 @@ class GpuReader:
         self._clock = clock
         arguments = ["--clock", f"{clock.start_monotonic_ns},{clock.start_wall_ns}", "--rate", repr(rate_hz)]
         self._command = own_command("gpu-read", *arguments, *(["--target", str(target)] if target else []))
+        self._crashes: Counter[str] = Counter()  # by the driver's call
+        self._done = False  # it has said that there is nothing to read
         self._taker = Taker(sink, self.devices, self._hear)
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -89,27 +95,33 @@ class GpuReader:
                 self._process.kill()
         self._thread.join(LEFT_S)
         if self._heard is None:
-            self._sink.set_meta("gpu", {"state": "absent", "cause": "not_asked", "hint": "Record for longer",
-                                        "reason": "The recording ended before the GPUs were found"})
+            self._absent("not_asked", "The recording ended before the GPUs were found", "Record for longer")
             return True
         return False
 
     def _run(self) -> None:
+        try:
+            self._lives()
+        except Exception as error:
+            with self._lock:
+                if self._process is not None:
+                    self._process.kill()
+            text = f"the GPUs are not read: {type(error).__name__}: {error}"
+            self._absent("unknown", text, HINT)
+            self._event("source_off", text)
+
+    def _lives(self) -> None:
         turn = 0
         while not self._stopping.is_set():
             begun = time.monotonic()
-            try:
-                status, said = self._live()
-            except OSError as error:
-                self._event("source_off", f"the process that reads the GPUs cannot be started: {error}")
-                return
-            if status == 0 or self._stopping.is_set():
+            death = Death(*self._live())
+            if self._done or self._stopping.is_set():
                 return
             turn = 0 if time.monotonic() - begun > HEALTHY_S else turn
             delay = AGAIN_S[min(turn, len(AGAIN_S) - 1)]
             turn += 1
             self._dead_ns = self._dead_ns or time.monotonic_ns()
-            self._tell_death(status, said, delay)
+            self._tell_death(death, delay)
             self._stopping.wait(delay)
 
     def _live(self) -> tuple[int, bytes]:
@@ -117,10 +129,11 @@ class GpuReader:
         with self._lock:
             if self._stopping.is_set():
                 return 0, b""
+            command = [*self._command, *(f"--without={call}" for call in self._left_out())]
             # No descriptor of ours and no terminal: it holds nothing of the target's, and hears no keys.
             self._process = process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                bufsize=0, start_new_session=True)
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+                start_new_session=True)
         assert process.stdout is not None and process.stderr is not None
         self._taker.begin()
         self._used = (0, 0)
@@ -164,6 +177,9 @@ class GpuReader:
     # What it says of itself.
 
     def _hear(self, message: list[Any]) -> None:
+        if message[0] == "done":
+            self._done = True
+            return
         name, now, cpu, rss, told = message
         if name != "ticks":
             raise BadRecord
@@ -197,15 +213,24 @@ class GpuReader:
 
     # Death, and life again.
 
-    def _tell_death(self, status: int, said: bytes, delay: float) -> None:
+    def _tell_death(self, death: Death, delay: float) -> None:
         self.cpu_share = 0.0
+        then = ""
+        if death.call is not None and not death.call.startswith(NEEDED):
+            self._crashes[death.call] += 1
+            if death.call in self._left_out():
+                then = f", from now on without {death.call}"
+        if not self.devices:
+            self._absent("crashed", death.reason, HINT)
         self._deaths += 1
         if self._deaths > DEATHS_TOLD:
             return
-        how, reason = death(status, said)
         last = "; what follows of this is not told" if self._deaths == DEATHS_TOLD else ""
-        self._event("gap", f"{reason}: the GPUs are not read; tried again in {delay:.0f} s{last}",
-                    reason=reason, signal=how, said=text(said.decode("utf-8", "replace")))
+        text = f"{death.reason}: the GPUs are not read; tried again in {delay:.0f} s{then}{last}"
+        self._event("gap", text, reason=death.reason, signal=death.how, call=death.call)
+
+    def _left_out(self) -> list[str]:
+        return [call for call, crashes in self._crashes.items() if crashes >= CRASHES_OF_A_CALL]
 
     def _back(self) -> None:
         """It reads again. The ticks between are missed ones."""
@@ -217,6 +242,10 @@ class GpuReader:
                 one.cadence.missed += dead // one.cadence.interval_ns
         if self._deaths <= DEATHS_TOLD:
             self._event("source_back", "the GPUs are read again", "info")
+
+    def _absent(self, cause: str, reason: str, hint: str) -> None:
+        self._sink.set_meta("gpu", {"state": "absent", "cause": cause, "hint": hint,
+                                    "reason": reason[:1].upper() + reason[1:]})
 
     def _event(self, kind: str, text: str, severity: str = "warning", **data: object) -> None:
         self._sink.event(self._clock.now_ns(), kind, severity, text, data={"source": self.name, **data})

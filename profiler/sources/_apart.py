@@ -11,8 +11,8 @@ from typing import Any
 from profiler.paths import own_command
 
 PATIENCE_S = 15.0  # a driver that has slept takes seconds to wake its cards
+HINT = "Check that nvidia-smi (amd-smi for AMD) works, and the kernel log (dmesg)"
 CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
-_HINT = "Check that nvidia-smi (amd-smi for AMD) works, and the kernel log (dmesg)"
 
 
 def describe_apart() -> dict[str, dict[str, Any]]:
@@ -21,33 +21,46 @@ def describe_apart() -> dict[str, dict[str, Any]]:
         done = subprocess.run(own_command("gpu-read", "--describe"), capture_output=True, timeout=PATIENCE_S,
                               stdin=subprocess.DEVNULL, start_new_session=True)
     except subprocess.TimeoutExpired:
-        return _absent("hangs", f"The GPU driver has not answered within {PATIENCE_S:.0f} s", _HINT)
+        return _absent("hangs", f"The GPU driver has not answered within {PATIENCE_S:.0f} s", HINT)
     except OSError as error:
         return _absent("not_asked", f"The process that asks the driver cannot be started: {error}", "")
     if done.returncode < 0:
-        return _absent("crashed", f"When asked for its GPUs, {death(done.returncode, done.stderr)[1]}", _HINT)
+        reason = Death(done.returncode, done.stderr).reason
+        return _absent("crashed", f"When asked for its GPUs, {reason}", HINT)
     try:
         told: dict[str, dict[str, Any]] = json.loads(done.stdout)
         return {"nvml": told["nvml"], **told}
     except (ValueError, KeyError, TypeError):
-        last = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no answer"])[-1][:200]
-        return _absent("unknown", f"The GPU driver could not be asked: {last}", _HINT)
+        last = _last_line(done.stderr) or "no answer"
+        return _absent("unknown", f"The GPU driver could not be asked: {last}", HINT)
 
 
-def death(status: int, said: bytes) -> tuple[str, str]:
-    """How a process that reads GPUs ended: in a word (SIGSEGV), and as the reason of a gap.
+class Death:
+    """How a process that reads GPUs ended, from its status and the end of its stderr.
 
-    `status`: below 0 by that signal. `said`: the end of its stderr, where it tells where it crashed.
+    `how` is a word (SIGSEGV), `call` the driver's call in which it crashed (None: not known),
+    `reason` says it all.
     """
-    try:
-        how = signal.Signals(-status).name if status < 0 else f"status {status}"
-    except ValueError:
-        how = f"signal {-status}"
-    if how not in CRASHES:
-        return how, f"the process that reads the GPUs ended ({how})"
-    call = re.search(rb"\n  File [^\n]* in ((?:nvml|amdsmi|rsmi)\w*)\n", said)
-    where = f" in {call[1].decode()}" if call else ""
-    return how, f"the GPU driver's library crashed ({how}){where}"
+
+    def __init__(self, status: int, said: bytes) -> None:
+        self.call: str | None = None
+        try:
+            self.how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        except ValueError:
+            self.how = f"signal {-status}"
+        if self.how in CRASHES:
+            found = re.search(rb"\n  File [^\n]* in ((?:nvml|amdsmi|rsmi)\w*)\n", said)
+            self.call = found[1].decode() if found else None
+            where = f" in {self.call}" if self.call else ""
+            self.reason = f"the GPU driver's library crashed ({self.how}){where}"
+        else:
+            last = f": {line}" if status > 0 and (line := _last_line(said)) else ""
+            self.reason = f"the process that reads the GPUs ended ({self.how}{last})"
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
 
 
 def _absent(cause: str, reason: str, hint: str) -> dict[str, dict[str, Any]]:

@@ -148,12 +148,29 @@ def test_n17_a_library_that_crashes_as_it_starts_is_tried_again(watched: Record,
     with watched("crash nvmlInitWithFlags 11") as one:
         gap = one.wait_event("gap")
         assert one.events("source_off") == [] and one.run.devices == []
+        gpu = one.run.meta["gpu"]
+        assert (gpu["state"], gpu["cause"]) == ("absent", "crashed") and "(SIGSEGV)" in gpu["reason"]
         one.plan.set()
         one.wait_more("gpu.power")
         one.end()
     assert "(SIGSEGV) in nvmlInitWithFlags" in gap.text
     with opened(tmp_path) as run:
         assert run.meta["gpu"]["state"] == "ok" and len(run.devices) == 2
+
+
+@pytest.mark.slow  # ten seconds pass before the third life
+def test_n17_a_call_that_crashes_twice_is_left_out(watched: Record, tmp_path: Path) -> None:
+    with watched("gpus 1", "crash@3 nvmlDeviceGetPowerUsage 11") as one:  # in each life anew
+        first, second = one.wait_event("gap"), one.wait_event("gap", 2)
+        absent = one.wait_event("field_absent")
+        one.wait_more("gpu.util")
+        one.end()
+    assert "without" not in first.text
+    assert second.text.endswith("from now on without nvmlDeviceGetPowerUsage")
+    assert absent.data["field"] == "power" and "library crashes in it" in absent.text
+    with opened(tmp_path) as run:
+        assert [event.kind for event in run.events()].count("gap") == 2
+        assert run.meta["gpu"]["state"] == "ok"
 
 
 def test_n17_gpus_that_come_back_under_another_index_keep_their_tracks(
