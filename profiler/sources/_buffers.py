@@ -26,7 +26,8 @@ AHEAD_NS = 1_000_000_000  # later than now by more cannot be
 class Buffer:
     """One buffer of one GPU. Each sample keeps the time at which the driver took it, on the run's clock."""
 
-    def __init__(self, gpu: Gpu, title: str, metric: str, kind: int, scale: float, highest: float) -> None:
+    def __init__(self, gpu: Gpu, title: str, metric: str, kind: int, scale: float, highest: float,
+                 lowest: float = 0.0) -> None:
         self._gpu, self._metric, self._kind = gpu, metric, kind
         self._scale, self._highest = scale, highest
         self._last_us: int | None = None  # the driver's stamp of the newest sample seen, over new handles too
@@ -35,7 +36,7 @@ class Buffer:
         self._track: int | None = None
         self._stored = 0
         self._thinned = False
-        self._reading = Reading(gpu, Field(title, (metric,), (Way(self._bind),), highest))
+        self._reading = Reading(gpu, Field(title, (metric,), (Way(self._bind),), highest, lowest))
 
     def read(self, sink: Sink, clock: Clock) -> None:
         self._found = []
@@ -51,7 +52,7 @@ class Buffer:
             sink.sample(self._track, t_ns, value)
 
     def _fits(self, value: float) -> bool:
-        return 0 <= value <= self._highest
+        return self._reading.lowest <= value <= self._highest
 
     def _kept(self, good: list[tuple[int, float]], sink: Sink, clock: Clock) -> list[tuple[int, float]]:
         """All of a tick's samples; in a long run their mean, at the time of the last."""
@@ -128,4 +129,4 @@ def buffers(gpus: Iterable[Gpu]) -> list[Job]:
     return [job for gpu in gpus for job in (
         Buffer(gpu, "the driver's samples of utilization", "gpu.util_samples", GPU_UTILIZATION, 0.01, 1.0),
         Buffer(gpu, "the driver's samples of power", "gpu.power_samples", TOTAL_POWER, 0.001,
-               gpu.power_bound))]
+               gpu.power_bound, 0.001))]

@@ -115,7 +115,7 @@ def _per_thousand(name: str) -> Bind:
 # at zero watts, joules, MHz or degrees; far above any device there is:
 MEMORY_BOUND, ENERGY_BOUND = 2.0**50, 1e13  # B, J
 REASONS_BOUND = 2.0**31 - 1  # a mask whose bits are all set says nothing
-TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 4e12  # degrees Celsius, MHz, B/s
+TEMPERATURE_BOUND, CLOCK_BOUND, PCIE_BOUND = 250.0, 20_000.0, 1e12  # degrees Celsius, MHz, B/s
 PCIE_GENERATION_BOUND, PCIE_WIDTH_BOUND = 10.0, 32.0
 
 TEMPERATURE_GPU, CLOCK_SM, CLOCK_MEM, PCIE_TX, PCIE_RX = 0, 1, 2, 0, 1  # NVML's enumerations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +95,9 @@ def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool =
                 return (None,) * len(asked)
             try:
                 return between(nvml, before, sample, asked)
+            except Exception:
+                _free(nvml, kept)  # the reading begins anew, with others
+                raise
             finally:
                 nvml.nvmlGpmSampleFree(before)
 
@@ -102,11 +106,16 @@ def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool =
                 read()
                 read()
             finally:
-                while kept:  # an interval between two calls is none to average over
-                    nvml.nvmlGpmSampleFree(kept.pop())
+                _free(nvml, kept)  # an interval between two calls is none to average over
         return read
 
     return bind
+
+
+def _free(nvml: Any, kept: list[Any]) -> None:
+    while kept:
+        with suppress(Exception):
+            nvml.nvmlGpmSampleFree(kept.pop())
 
 
 def _sample(nvml: Any, card: Any, instance: int | None) -> Any:
@@ -118,7 +127,7 @@ def _sample(nvml: Any, card: Any, instance: int | None) -> Any:
         else:
             nvml.nvmlGpmMigSampleGet(card, instance, sample)
     except Exception:
-        nvml.nvmlGpmSampleFree(sample)
+        _free(nvml, [sample])
         raise
     return sample
 

@@ -106,7 +106,8 @@ class Counts:
             now, last = self._now.get(watch.metric), self._last[watch.metric]
             if now is None or not 0 <= now <= COUNT_BOUND:
                 continue
-            self._last[watch.metric] = now
+            # A count that falls and comes back is no new error.
+            self._last[watch.metric] = now if last is None or watch.falls else max(now, last)
             change = 0.0 if last is None else last - now if watch.falls else now - last
             if change > 0 and self._told < MAX_EVENTS:
                 self._told += 1

@@ -35,7 +35,8 @@ class Slice(Gpu):
         for name, call in (("gpu_instance", "nvmlDeviceGetGpuInstanceId"),
                            ("compute_instance", "nvmlDeviceGetComputeInstanceId")):
             with suppress(Exception):
-                found[name] = int(getattr(self.library.nvml, call)(self.handle))
+                if (number := int(getattr(self.library.nvml, call)(self.handle))) < MOST:
+                    found[name] = number
         if "compute_capability" in self.parent.properties:
             found["compute_capability"] = self.parent.properties["compute_capability"]
         return found

@@ -14,11 +14,11 @@ nvlinks, nvlinks_up, buffer_util, buffer_power_mw, buffer_count, buffer_stamp_us
 proc_use (percent), proc_use_count, proc_use_pid (of the first), proc_use_stamp_us (0: just now),
 proc_use_none (the code where none did anything),
 lost_init (raised: the library is uninitialised once).
-card:INDEX (which card has that index).
+card:INDEX (which card has that index), gpm_samples (lent at a time).
 Errors: `ret SYMBOL CODE`, `ret@K SYMBOL CODE` (from the K-th call on), `ret_all CODE`. `delay_ms SYMBOL MS`.
 `crash SYMBOL SIGNAL`, `crash@K ...`: the process dies of that signal in it.
-`hang SYMBOL`: it does not return while the plan says so. `junk SYMBOL WORD`: it succeeds and answers nonsense:
-ones, zeros, huge, negative, nan, inf, partial, long, short, wrong_type, no_text.
+`hang SYMBOL`: it does not return while the plan says so. `junk SYMBOL WORD`: it succeeds and answers
+nonsense: ones, zeros, huge, negative, nan, inf, partial, long, short, wrong_type, no_text.
 An unknown key aborts the process that reads it.
 """
 

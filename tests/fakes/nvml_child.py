@@ -17,14 +17,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from profiler.errors import ProfilerError
-from profiler.sources import _find, nvml, nvml_slow
+from profiler.sources import nvml, nvml_slow
 from profiler.sources.nvml import NvmlSource, describe
 from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.tree import TargetTree
+from tests.fakes import attention
 from tests.fakes.sink import ListSink
 
-# A machine that is busy with other tests is no driver that hangs: only tests of hanging calls are in a hurry.
-HURRY = nvml.PATIENCE_S, nvml_slow.PATIENCE_S, 0.5
+# A machine that is busy with other tests is no driver that hangs.
 nvml.PATIENCE_S = nvml_slow.PATIENCE_S = 5.0
 
 
@@ -45,6 +45,7 @@ class Child:
         self.sink, self.clock, self.tree = ListSink(), Clock(), TargetTree()
         self.fast = NvmlSource()
         self.slow = NvmlSlowSource(self.fast, self.tree)
+        self.told = 0, 0  # samples and events of the sink that `news` has told
 
     def do(self, command: dict[str, Any]) -> Any:
         name = command.pop("do")
@@ -58,9 +59,53 @@ class Child:
             self.clock.t += round(step_s * 1e9)
             getattr(self, source).read(self.sink, self.clock)
 
-    def do_hurry(self) -> None:
-        """Be as impatient as the product is, of opening more so. Before the sources are opened."""
-        nvml.PATIENCE_S, nvml_slow.PATIENCE_S, _find.PATIENCE_S = HURRY
+    def do_attend(self) -> None:
+        """From here on a call hangs when the stand-in says so, and at once. Before the sources are opened."""
+        attention.attend()
+
+    def do_anew(self) -> None:
+        """Sources and a sink like those of a new process. The library is shut down where no call hangs."""
+        for source in (self.slow, self.fast):
+            source.close(self.sink, self.clock)
+        self.__init__()  # type: ignore[misc]
+
+    def do_asked(self) -> list[str]:
+        """Symbols that the binding was asked for so far."""
+        return sorted(attention.ASKED)
+
+    def do_without(self, symbols: list[str]) -> None:
+        """From here on the library lacks these symbols."""
+        attention.LACKING.clear()
+        attention.LACKING.update(symbols)
+
+    def do_settle(self) -> bool:
+        """Wait until no call hangs and each job may run again. Whether that came to be."""
+        relays = [relay for relay in (self.fast._relay, self.slow._relay) if relay is not None]
+        return attention.settled(lambda: not any(relay._left for relay in relays))
+
+    def _devices(self) -> dict[int, str]:
+        """Id -> name of each device: its index, of a slice "index/number"."""
+        of = {device.id: str(device.index) for device in self.sink.devices}
+        slices = [device for device in self.sink.devices if "mig_parent" in device.properties]
+        return of | {device.id: f"{device.index}/{number}" for number, device in enumerate(slices)}
+
+    def do_properties(self) -> dict[str, dict[str, Any]]:
+        """What is kept of each device, by its name."""
+        of = self._devices()
+        return {of[d.id]: {**d.properties, "memory_total": d.memory_total} for d in self.sink.devices}
+
+    def do_news(self) -> dict[str, Any]:
+        """What came since the last call: how often each value of "METRIC DEVICE", and the events."""
+        sink, (samples, events) = self.sink, self.told
+        self.told = len(sink.samples), len(sink.events)
+        of = self._devices()
+        names = {t.id: f"{t.metric} {of[t.device]}" for t in sink.tracks if t.device is not None}
+        values: dict[str, Counter[float]] = {}
+        for track, _, value in sink.samples[samples:self.told[0]]:
+            values.setdefault(names[track], Counter())[round(value, 6)] += 1
+        return {"values": {name: list(counts.items()) for name, counts in values.items()},
+                "events": [(e.kind, None if e.device is None else of[e.device], e.data.get("field"))
+                           for e in sink.events[events:self.told[1]]]}
 
     def do_counts(self) -> dict[str, int]:
         """How many samples there are: by metric and the device's index, "gpu.power 0"."""
@@ -102,6 +147,7 @@ class Child:
 
 
 def main() -> None:
+    attention.listen()
     child = Child()
     for line in sys.stdin:
         answer: dict[str, Any] = {}

@@ -25,7 +25,7 @@ enum number { GPUS, UTIL, MEM_UTIL, POWER, ENERGY, TEMP, CLOCK_SM, CLOCK_MEM, TH
               GPM_PCIE_RX, GPM_NVLINK_RX, GPM_NVLINK_TX, PCIE_GEN_NOW, PCIE_WIDTH_NOW, PCIE_GEN_CARD, POWER_DEFAULT,
               APP_CLOCK, ECC_CORRECTED, ECC_UNCORRECTED, REMAP_CORRECTED, REMAP_UNCORRECTED, REMAP_PENDING,
               REMAP_FAILED, XID, XIDS, NVLINKS, NVLINKS_UP, BUFFER_UTIL, BUFFER_POWER, BUFFER_COUNT, BUFFER_STAMP,
-              BUFFER_PERIOD, CARD, MIG, SLICES, SLICE_TOTAL, SLICE_USED, PROC_USE, PROC_USE_COUNT,
+              BUFFER_PERIOD, CARD, GPM_SAMPLES, MIG, SLICES, SLICE_TOTAL, SLICE_USED, PROC_USE, PROC_USE_COUNT,
               PROC_USE_PID, PROC_USE_STAMP, PROC_USE_NONE, NUMBERS };
 static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [GPUS] = {"gpus", 2}, [UTIL] = {"util", 0}, [MEM_UTIL] = {"mem_util", 0}, [POWER] = {"power_mw", 100000},
@@ -58,6 +58,7 @@ static const struct { const char *key; u64 value; } numbers[NUMBERS] = {
     [BUFFER_COUNT] = {"buffer_count", 0}, [BUFFER_STAMP] = {"buffer_stamp_us", 0}, /* of the newest; 0: now */
     [BUFFER_PERIOD] = {"buffer_period_us", 20000},
     [CARD] = {"card", 0}, /* which card has this index; by default the one of that number */
+    [GPM_SAMPLES] = {"gpm_samples", 4 * MAX_GPUS}, /* lent at a time */
     [MIG] = {"mig", 0}, [SLICES] = {"slices", 2}, [SLICE_TOTAL] = {"slice_total", 10240ull * MIB},
     [SLICE_USED] = {"slice_used", 100ull * MIB},
     [PROC_USE] = {"proc_use", 0}, [PROC_USE_COUNT] = {"proc_use_count", 0}, /* of processes that did something */
@@ -324,7 +325,6 @@ static void spoil_text(char *out, unsigned size) {
 
 int nvmlInitWithFlags(unsigned flags) { (void)flags; return enter("nvmlInitWithFlags", -1); }
 int nvmlInit_v2(void) { return enter("nvmlInitWithFlags", -1); }
-int nvmlShutdown(void) { int code = enter("nvmlShutdown", -1); ready = 0; return code; }
 
 const char *nvmlErrorString(int code) {
     switch (code) {
@@ -559,10 +559,15 @@ int nvmlGpmQueryDeviceSupport(void *handle, struct gpm_support *out) {
     if (!code) { out->supported = (unsigned)NUMBER(GPM); SPOIL(out->supported); }
     return code;
 }
+int nvmlShutdown(void) {
+    int code = enter("nvmlShutdown", -1);
+    ready = samples = 0;
+    return code;
+}
 int nvmlGpmSampleAlloc(struct gpm_sample **out) {
     int code = enter("nvmlGpmSampleAlloc", -1);
     if (code) return code;
-    if (++samples > 4 * MAX_GPUS) fail("samples are not freed", "GPM");
+    if (++samples > (int)plan.number[0][GPM_SAMPLES]) fail("samples are not freed", "GPM");
     *out = calloc(1, sizeof **out);
     return SUCCESS;
 }
@@ -643,7 +648,7 @@ int nvmlEventSetWait_v2(struct event_set *set, struct event *out, unsigned timeo
     int d = set->device, code = enter("nvmlEventSetWait_v2", d);
     (void)timeout_ms;
     if (code) return code;
-    if (set->given >= NUMBER(XIDS) && !junk) return TIMEOUT;
+    if (set->given >= NUMBER(XIDS) && (!junk || (junk > NEGATIVE && junk != WRONG_TYPE))) return TIMEOUT;
     set->given++;
     *out = (struct event){(void *)(size_t)(d + 1), junk == WRONG_TYPE ? 2 : 8, NUMBER(XID), 0xffffffffu, 0xffffffffu};
     SPOIL(out->data);
