@@ -10,6 +10,7 @@ from profiler.run.pyramid import Entries, Pyramid
 
 LEAST = 256  # samples that are worth a block
 LONGEST_SECONDS = 300.0  # after that a block is written with what there is
+IDLE_SECONDS = 600.0  # after that a track without samples takes little memory: its process is gone
 CALLS = 16  # that packing all tracks is spread over
 MOST = 1 << 16  # samples in one block
 
@@ -21,12 +22,12 @@ class _Open:
 
     __slots__ = ("first", "pyramid", "since", "times", "values")
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0, pyramid: Pyramid | None = None) -> None:
         self.times: list[int] = []  # us
         self.values: list[float] = []
-        self.first = 0
-        self.since = 0.0
-        self.pyramid = Pyramid()
+        self.first = first
+        self.since = 0.0  # when the first of these samples came
+        self.pyramid = Pyramid() if pyramid is None else pyramid
 
 
 class OpenBlocks:
@@ -34,6 +35,7 @@ class OpenBlocks:
 
     def __init__(self) -> None:
         self._tracks: dict[int, _Open] = {}
+        self._idle: dict[int, tuple[int, bytes]] = {}  # first, and what their pyramids must still know
         self.rows: list[BlockRow] = []  # ready to be written; the caller clears it when they are
         self._queue: list[int] = []  # tracks that have not had their turn
         self.newest_us = -(1 << 62)
@@ -43,7 +45,7 @@ class OpenBlocks:
         for track, time, value in zip(tracks, times, values, strict=True):
             block = self._tracks.get(track)
             if block is None:
-                block = self._tracks[track] = _Open()
+                block = self._tracks[track] = self._woken(track)
             if not block.times:
                 block.since = now
             block.times.append(time)
@@ -66,9 +68,18 @@ class OpenBlocks:
                 for start in range(0, count, MOST):
                     self._sample_rows(track, block, slice(start, start + MOST))
                 block.times, block.values = [], []
-            for level, entries in block.pyramid.blocks(all_of_them=whole):
+            idle = not count and now - block.since >= IDLE_SECONDS
+            for level, entries in block.pyramid.blocks(all_of_them=whole or idle):
                 self.rows.append(_group_row(track, level, entries))
+            if idle:
+                self._idle[track] = block.first, block.pyramid.rest()
+                del self._tracks[track]
         return not self._queue
+
+    def _woken(self, track: int) -> _Open:
+        """A track that is new, or has samples again."""
+        known = self._idle.pop(track, None)
+        return _Open() if known is None else _Open(known[0], Pyramid.of(known[1]))
 
     def left(self) -> tuple[list[int], list[int], list[float]]:
         """Columns of the samples that are still open: what the journal must keep."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -60,6 +61,28 @@ class Pyramid:
                 self._ready.append(Entries())
             self._rest[level].add(*groups)
             self._ready[level].add(*groups)
+
+    @classmethod
+    def of(cls, rest: bytes) -> Pyramid:
+        """The one that told its `rest`."""
+        pyramid = cls()
+        pyramid._rest, pyramid._ready = [], []
+        whole, floats, at = array("q", rest), array("d", rest), 0
+        while at < len(whole):
+            first, n = whole[at:at + 2]
+            begins = range(at + 2, at + 2 + 4 * n, n) if n else [at + 2] * 4
+            t0, t1 = (whole[i:i + n].tolist() for i in begins[:2])
+            low, high = (floats[i:i + n].tolist() for i in begins[2:])
+            pyramid._rest.append(Entries(0, t0, t1, low, high))
+            pyramid._ready.append(Entries(first))
+            at += 2 + 4 * n
+        return pyramid
+
+    def rest(self) -> bytes:
+        """Small: what it must still know once all its blocks have been taken."""
+        return b"".join(array("q", (ready.first, len(rest), *rest.t0, *rest.t1)).tobytes()
+                        + array("d", (*rest.low, *rest.high)).tobytes()
+                        for rest, ready in zip(self._rest, self._ready, strict=True))
 
     def blocks(self, all_of_them: bool = False) -> Iterator[tuple[int, Entries]]:
         """(level, entries) that are due as a block; they are handed over."""
