@@ -22,6 +22,7 @@ from profiler.run.rows import PUT_META
 
 APPLICATION_ID = 0x53545053
 VERSION = 1
+_BESIDE = "-wal", "-shm", "-journal"
 _UNFINISHED = re.compile(r"\..+\.([0-9]{1,9})\.new(-wal|-shm|-journal)?", re.DOTALL)
 BUSY_SECONDS = 5.0  # how long to wait for another process that reads or writes
 
@@ -132,9 +133,11 @@ def moved(path: Path, known: tuple[int, int] | None) -> bool:
 
 def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new = path.with_name(f".{path.name[:40]}.{os.getpid()}.new")
     try:
         must_be_free(path, overwrite)
+        with contextlib.suppress(FileNotFoundError):
+            path.with_name(path.name + "-journal").lstat()  # a name that gets too long is told now
         _forget_unfinished(path.parent)
         new.unlink(missing_ok=True)
         new.touch(exist_ok=False)  # told by the system's own words where it cannot be
@@ -176,14 +179,14 @@ def _forget_unfinished(folder: Path) -> None:
 
 def remove_run(path: Path) -> None:
     """Away with a run file that has not begun, and with what lies beside it."""
-    with contextlib.suppress(OSError):
-        _forget_beside(path)
-        path.unlink(missing_ok=True)
+    for ending in ("", *_BESIDE):
+        with contextlib.suppress(OSError):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 def _forget_beside(path: Path) -> None:
     """Remove what belonged to another file of that name: SQLite would put it into the new one."""
-    for ending in ("-wal", "-shm", "-journal"):
+    for ending in _BESIDE:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 

@@ -103,7 +103,8 @@ class RunWriter(Intake):
     def commit(self) -> None:
         """Write what is new. Costs next to nothing when nothing is."""
         now = self._clock()
-        self._give_up_moved(now)
+        if now - self._looked_at >= LOOK_SECONDS:
+            self._look(now)
         if not self._wal and now - self._committed_at < SLOW_COMMIT_SECONDS:
             return
         self._committed_at = now
@@ -111,8 +112,7 @@ class RunWriter(Intake):
 
     def finish(self, state: str, t_ns: int) -> None:
         """The end, at `t_ns`: "finished" or "partial". One plain file is left, and closed."""
-        self._looked_at -= LOOK_SECONDS
-        self._give_up_moved(self._clock())
+        self._look(self._clock())
         self.set_meta("state", state)
         self.set_meta("end_ns", t_ns)
         self._write(flush=True, whole=True)
@@ -199,6 +199,7 @@ class RunWriter(Intake):
         self._retry = min(2 * self._retry, LONGEST_RETRY_SECONDS)
         with self._lock:
             self.failed = f"{self.path} cannot be written any more: {why}. {KEPT}"
+        self._look(self._clock())  # that may be why
 
     def _recovered(self) -> None:
         if self.failed is None:
@@ -211,11 +212,9 @@ class RunWriter(Intake):
                 self.incomplete = f"{self.path}: {event[1][3]}"
             self._gap = Gap()
 
-    def _give_up_moved(self, now: float) -> None:
-        """A file that was moved, removed or replaced: what is written would be found by nobody."""
-        if not self._on or now - self._looked_at < LOOK_SECONDS:
-            return
-        self._looked_at = now
-        if moved(self.path, self._identity):
+    def _look(self, now: float) -> None:
+        """Whether the file is still in its place: what is written elsewhere would be found by nobody."""
+        if self._on and moved(self.path, self._identity):
             self.failed = f"{self.path} was moved, removed or replaced while it was recorded"
             self._on = False
+        self._looked_at = now
