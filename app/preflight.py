@@ -10,6 +10,7 @@ from time import monotonic
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from profiler.catalog import UNKNOWN, Machine, machine_of
+from profiler.machine import cpu_quota, memory_limit
 from profiler.paths import own_command
 from profiler.units import format_gib
 
@@ -45,11 +46,14 @@ def parse(text: bytes | str) -> tuple[list[Check], Machine]:
 
 
 def host() -> str:
-    """The machine without a GPU: cores and memory."""
+    """The machine without a GPU: cores and memory, as far as a container leaves them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = max(1, min(cores, int(cpu_quota() or cores)))
+    limit = memory_limit()
     memory = ""
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        memory = f"{format_gib(os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE'))}, "
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = f"{format_gib(min(total, limit[0]) if limit else total)}, "
     return f"{cores} core{'' if cores == 1 else 's'}, {memory}no GPU"
 
 

@@ -41,9 +41,12 @@ def _host(run: Run) -> str:
         return ""
     machine = run.meta.get("machine")
     machine = machine if isinstance(machine, dict) else {}
-    cores, memory = machine.get("cores"), machine.get("memory_bytes")
-    said = [f"{cores} core{'' if cores == 1 else 's'}"] if isinstance(cores, int) else []
-    said += [format_gib(memory)] if isinstance(memory, int) else []
+    counts = [machine.get(name) for name in ("cores", "cores_usable", "cores_quota")]
+    cores = min((max(1, int(n)) for n in counts if isinstance(n, int | float)), default=None)
+    sizes = [machine.get(name) for name in ("memory_bytes", "memory_limit")]
+    memory = min((n for n in sizes if isinstance(n, int | float)), default=None)  # what a container may use
+    said = [f"{cores} core{'' if cores == 1 else 's'}"] if cores is not None else []
+    said += [format_gib(memory)] if memory is not None else []
     return ", ".join([*said, "no GPU"])
 
 

@@ -117,6 +117,9 @@ class RowReader:
             self.line("gpu.pcie_rx", "rx", "m1", 1 / GB, _rate),
             self.line("gpu.pcie_tx", "tx", "m3", 1 / GB, _rate, dashed=True),
         ]
+        both = self.line("gpu.pcie_both", "both ways", "m1", 1 / GB, _rate)
+        if both is not None:
+            return self.curves([both], "gpu.pcie_both", ("GB/s, both ways", *self.whole))
         return self.curves(lines, "gpu.pcie_rx", ("GB/s, rx to GPU", *self.whole))
 
     def workers(self) -> RowData | None:
@@ -131,14 +134,16 @@ class RowReader:
 
     def host_memory(self, shared: bool = False) -> RowData:
         """`shared`: it is the GPU's memory too, so that what torch has reserved there is a part of it."""
-        total = (self.run.meta.get("machine") or {}).get("memory_bytes")
+        machine = self.run.meta.get("machine") or {}
+        total, limit = machine.get("memory_bytes"), machine.get("memory_limit")
         unit = f"GiB of {format_gib(total, unit=False)}" if total else "GiB"
+        less = (f"limited to {format_gib(limit, unit=False)}",) if total and limit and limit < total else ()
         lines = [
             self.line("host.mem_used", "used", "m1", 1 / GIB, _gib),
             self.line("torch.mem_reserved", "reserved", "m3", 1 / GIB, _gib, torch=True) if shared else
             self.line("target.mem_rss", "target", "m3", 1 / GIB, _gib, dashed=True),
         ]
-        return self.curves(lines, "host.mem_used", (unit,))
+        return self.curves(lines, "host.mem_used", (unit, *less))
 
     # One line, one chart.
 

@@ -1,10 +1,12 @@
-"""A row of the doctor, and how its files are read."""
+"""A row of the doctor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from profiler.machine import read
+
+__all__ = ["STATES", "Check", "read"]
 STATES = ("ok", "warning", "error", "absent")
 
 
@@ -16,11 +18,3 @@ class Check:
     state: str
     text: str
     hint: str = ""
-
-
-def read(path: Path) -> str | None:
-    """The text of a small file of the kernel's; None where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None

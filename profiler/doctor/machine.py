@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,21 +11,27 @@ from pathlib import Path
 import psutil
 
 from profiler.doctor.base import Check, read
+from profiler.machine import container, cpu_quota, memory_limit
+from profiler.machine import platform as odd_platform
 from profiler.units import format_count, format_gib, format_number
 
-CGROUPS = Path("/sys/fs/cgroup")
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 LITTLE_MEMORY = 2 << 30  # B
+LESS = {"wsl": "the driver tells neither what each process uses, nor power or clocks of some GPUs",
+        "jetson": "the GPU's memory is the host's, and NVML tells little of it"}
+ADVICE = {"wsl": "The driver is that of Windows: install none in WSL. Counters for kernel traces are "
+                 "permitted in the NVIDIA Control Panel of Windows",
+          "jetson": "tegrastats tells power, clocks and utilization"}
 
 
 def rows() -> Iterator[Check]:
-    own = read(Path("/proc/self/cgroup")) or ""
-    total = os.cpu_count() or 1
-    yield cores_check(total, affinity() or total, cpu_quota(CGROUPS, own))
+    total, quota, limit = os.cpu_count() or 1, cpu_quota(), memory_limit()
+    yield cores_check(total, affinity() or total, quota)
     memory = psutil.virtual_memory()
-    yield memory_check(memory.total, memory.available, memory_limit(CGROUPS, own))
+    yield memory_check(memory.total, memory.available, limit)
     yield governor_check(read(GOVERNOR))
-    yield container_check(Path("/"), os.environ)
+    yield platform_check(odd_platform())
+    yield container_check(container(), quota is not None or limit is not None)
     yield display_check(os.environ, sys.platform)
 
 
@@ -34,46 +41,6 @@ def affinity() -> int | None:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return None
-
-
-def _levels(root: Path, own: str, name: str, controller: str) -> Iterator[str]:
-    """The texts of a control file in our group and all groups above it, in version 2 and version 1."""
-    for line in own.splitlines():
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers == "":
-            base = root
-        elif controller in controllers.split(","):
-            base = root / controllers
-        else:
-            continue
-        group = base / path.lstrip("/")
-        for folder in (group, *group.parents):
-            if (text := read(folder / name)) is not None:
-                yield text
-            if folder == base:
-                break
-
-
-def cpu_quota(root: Path, own: str) -> float | None:
-    """Cores' worth of time that control groups grant; None without a limit. `own`: /proc/self/cgroup."""
-    limits = []
-    for text in _levels(root, own, "cpu.max", "cpu"):
-        quota, _, period = text.partition(" ")
-        if quota.isdigit() and period.isdigit():
-            limits.append(int(quota) / int(period))
-    periods = list(_levels(root, own, "cpu.cfs_period_us", "cpu"))
-    for quota, period in zip(_levels(root, own, "cpu.cfs_quota_us", "cpu"), periods, strict=False):
-        if quota.isdigit() and period.isdigit() and int(period):
-            limits.append(int(quota) / int(period))
-    return min(limits, default=None)
-
-
-def memory_limit(root: Path, own: str) -> int | None:
-    """Bytes that control groups grant; None without a limit."""
-    texts = [*_levels(root, own, "memory.max", "memory"),
-             *_levels(root, own, "memory.limit_in_bytes", "memory")]
-    limits = [int(text) for text in texts if text.isdigit() and int(text) < 1 << 60]
-    return min(limits, default=None)
 
 
 def cores_check(total: int, usable: int, quota: float | None) -> Check:
@@ -86,11 +53,15 @@ def cores_check(total: int, usable: int, quota: float | None) -> Check:
     return Check("Cores", "ok", text)
 
 
-def memory_check(total: int, available: int, limit: int | None) -> Check:
+def memory_check(total: int, available: int, limit: tuple[int, int | None] | None) -> Check:
+    """`limit`: bytes that are granted, and those used of them where that is told."""
     text = f"{format_gib(available)} free of {format_gib(total)}"
-    if limit is not None and limit < total:
-        text += f", limited to {format_gib(limit)}"
-    low = min(available, limit or available) < LITTLE_MEMORY
+    if limit is not None and limit[0] < total:
+        granted, used = limit
+        text += f", limited to {format_gib(granted)}"
+        text += f" with {format_gib(used)} in use" if used is not None else ""
+        available = min(available, max(0, granted - (used or 0)))
+    low = available < LITTLE_MEMORY
     return Check("Memory", "warning" if low else "ok", text,
                  "Each loader worker needs some hundred MB" if low else "")
 
@@ -104,16 +75,20 @@ def governor_check(governor: str | None) -> Check:
     return Check("CPU governor", "ok", governor)
 
 
-def container_check(root: Path, env: Mapping[str, str]) -> Check:
-    """Whether this looks like a container, from the marks that engines leave."""
-    marks = (("Docker", (root / ".dockerenv").exists()),
-             ("Podman", (root / "run/.containerenv").exists()),
-             ("Kubernetes", "KUBERNETES_SERVICE_HOST" in env),
-             ("Apptainer", "APPTAINER_CONTAINER" in env or "SINGULARITY_CONTAINER" in env),
-             (env.get("container", ""), bool(env.get("container"))))
-    found = [name for name, there in marks if there]
-    return Check("Container", "ok", f"{', '.join(found)}: cores and memory may be limited" if found
-                 else "none recognised")
+def platform_check(found: tuple[str, str] | None) -> Check:
+    """WSL and Jetson, where the driver tells less of the GPU than elsewhere."""
+    if found is None:
+        return Check("Platform", "ok", f"{platform.system()} {platform.machine()}")
+    kind, name = found
+    return Check("Platform", "ok", f"{name}: {LESS[kind]}", ADVICE[kind])
+
+
+def container_check(kind: str | None, limited: bool) -> Check:
+    if kind is None:
+        return Check("Container", "ok", "none recognised")
+    text = "cores or memory are limited" if limited else "neither cores nor memory are limited"
+    return Check("Container", "ok", f"{kind}: {text}; GPU processes are listed by the host's pids",
+                 "Start it with --pid=host to tell whose processes use the GPU")
 
 
 def display_check(env: Mapping[str, str], platform: str) -> Check:

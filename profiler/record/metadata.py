@@ -13,6 +13,8 @@ from typing import Any
 
 import psutil
 
+from profiler.machine import container, cpu_quota, memory_limit
+from profiler.machine import platform as odd_platform
 from profiler.version import version
 
 _WANTED = re.compile(
@@ -34,8 +36,9 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """hostname, system, cpu, cores, memory_bytes; how many cores the affinity and a container's share allow
-    (None without one); whether memory comes in huge pages: always, madvise, never, None where unknown."""
+    """hostname, system, cpu, cores, memory_bytes; how many cores the affinity and a container's share allow,
+    and how many bytes (None without one); the kind of container, WSL or Jetson; whether memory comes in huge
+    pages: always, madvise, never, None where unknown."""
     try:
         usable = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -46,35 +49,13 @@ def machine() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "cores": os.cpu_count() or 1,
         "cores_usable": usable,
-        "cores_quota": cores_quota(),
+        "cores_quota": cpu_quota(),
         "huge_pages": _huge_pages(),
         "memory_bytes": psutil.virtual_memory().total,
+        "memory_limit": limit[0] if (limit := memory_limit()) else None,
+        "container": container(),
+        "platform": found[1] if (found := odd_platform()) else None,
     }
-
-
-def cores_quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
-    """How many cores' time a container may use, the least of the groups around it; None without a limit."""
-    found = []
-    for folder in _groups(root):
-        with suppress(OSError, ValueError, ZeroDivisionError):
-            quota, period = (folder / "cpu.max").read_text().split()[:2]
-            found.append(int(quota) / int(period))  # ValueError: "max"
-        with suppress(OSError, ValueError, ZeroDivisionError):  # the older kind of groups
-            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-            found.append(int(quota) / int(period))
-    return min((cores for cores in found if cores > 0), default=None)  # -1: no limit
-
-
-def _groups(root: Path) -> list[Path]:
-    """Folders of this process's control groups, as seen here; a container sees its own as the root."""
-    folders = [root, root / "cpu"]
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            _, kinds, path = line.split(":", 2)
-            if kinds in ("", "cpu", "cpu,cpuacct"):
-                own = (root / "cpu" if kinds else root) / path.lstrip("/")
-                folders += [own, *(parent for parent in own.parents if parent.is_relative_to(root))]
-    return folders
 
 
 def _huge_pages() -> str | None:

@@ -11,13 +11,12 @@ import numpy as np
 
 from profiler.analysis.series import gaps
 from profiler.model import mapping
+from profiler.report import devices
 from profiler.rules.words import failure, format_plain, listed, pairs, setting
 from profiler.units import (
     clock,
     format_bytes,
     format_count,
-    format_gib,
-    format_number,
     format_share,
     format_time,
 )
@@ -44,7 +43,7 @@ def heading(run: Run) -> dict[str, str]:
 
 
 def settings(run: Run) -> list[tuple[str, Rows]]:
-    """Groups of rows: workload, loader, command, machine, devices, versions, environment."""
+    """Groups of rows: workload, loader, command, machine, users of GPUs, versions, environment."""
     meta = run.meta
     workload = mapping(meta.get("workload"))
     found: list[tuple[str, Rows]] = []
@@ -56,7 +55,8 @@ def settings(run: Run) -> list[tuple[str, Rows]]:
             title = "Loader" if process.rank is None else f"Loader of rank {process.rank}"
             found.append((title, pairs({k: v for k, v in loader.items() if k != "train"})))
     found.append(("Command", _command(run)))
-    found.append(("Machine", _machine(run)))
+    found.append(("Machine", devices.machine(run)))
+    found.append(("Processes on GPUs", devices.processes(run)))
     found.append(("Versions", _versions(run)))
     if environment := pairs(mapping(meta.get("environment"))):
         found.append(("Environment", environment))
@@ -83,29 +83,14 @@ def _command(run: Run) -> Rows:
     return [(name, value) for name, value in rows if value]
 
 
-def _machine(run: Run) -> Rows:
-    machine = mapping(run.meta.get("machine"))
-    cores = machine.get("cores")
-    usable = machine.get("cores_usable")
-    rows = [("host", str(machine.get("hostname") or "")), ("system", str(machine.get("system") or "")),
-            ("CPU", str(machine.get("cpu") or "")),
-            ("cores", f"{usable} usable of {cores}" if cores else ""),
-            ("memory", format_gib(machine.get("memory_bytes")))]
-    for device in run.devices:
-        power = device.properties.get("power_limit_w")
-        rows.append((device.label, listed((
-            device.name, format_gib(device.memory_total), f"up to {format_number(power)} W" if power else "",
-            device.uuid))))
-    return [(name, value) for name, value in rows if value]
-
-
 def _versions(run: Run) -> Rows:
     known = dict(mapping(run.meta.get("versions")))
     gpu = mapping(run.meta.get("gpu"))
-    known |= {name: gpu[name] for name in ("driver", "cuda_driver", "nvml") if gpu.get(name)}
+    known |= {name: gpu[name] for name in ("driver", "cuda_driver", "nvml", "amdsmi") if gpu.get(name)}
     for process in run.processes:
         torch = mapping(process.properties.get("torch"))
-        known |= {"torch": torch.get("version"), "torch's CUDA": torch.get("cuda")} if torch else {}
+        known |= {"torch": torch.get("version"), "torch's CUDA": torch.get("cuda"),
+                  "torch's ROCm": torch.get("hip")} if torch else {}
     titles = {"stepscope": "StepScope", "python": "Python of the recorder",
               "cuda_driver": "CUDA of the driver"}
     rows = {titles.get(name, name): value for name, value in known.items()}

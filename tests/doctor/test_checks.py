@@ -81,45 +81,32 @@ def test_window(qt: str | None, graph: str | None, state: str) -> None:
     assert software.window_check(qt, graph).state == state
 
 
-def test_limits_of_control_groups_version_2(tmp_path: Path) -> None:
-    group = tmp_path / "job" / "inner"
-    group.mkdir(parents=True)
-    (group / "cpu.max").write_text("max 100000\n")
-    (group.parent / "cpu.max").write_text("150000 100000\n")
-    (group.parent / "memory.max").write_text("1073741824\n")
-    assert machine.cpu_quota(tmp_path, "0::/job/inner\n") == 1.5
-    assert machine.memory_limit(tmp_path, "0::/job/inner\n") == 1 << 30
-    assert machine.cpu_quota(tmp_path, "0::/elsewhere\n") is None
-
-
-def test_limits_of_control_groups_version_1(tmp_path: Path) -> None:
-    group = tmp_path / "cpu,cpuacct" / "job"
-    group.mkdir(parents=True)
-    (group / "cpu.cfs_quota_us").write_text("200000")
-    (group / "cpu.cfs_period_us").write_text("100000")
-    own = "4:cpu,cpuacct:/job\n3:memory:/job\n0::/\n"
-    assert machine.cpu_quota(tmp_path, own) == 2.0
-    (group / "cpu.cfs_quota_us").write_text("-1")
-    assert machine.cpu_quota(tmp_path, own) is None
-    assert machine.memory_limit(tmp_path, own) is None
-
-
 def test_cores_and_memory() -> None:
     assert machine.cores_check(8, 8, None).state == "ok"
     assert machine.cores_check(8, 8, 2.0).state == "warning"
     assert machine.cores_check(8, 1, None).state == "warning"
     assert machine.memory_check(16 << 30, 8 << 30, None).state == "ok"
-    assert machine.memory_check(16 << 30, 8 << 30, 1 << 30).state == "warning"
+    assert machine.memory_check(16 << 30, 8 << 30, (1 << 30, None)).state == "warning"
+    assert machine.memory_check(16 << 30, 8 << 30, (8 << 30, 2 << 30)).state == "ok"
+    assert machine.memory_check(16 << 30, 8 << 30, (8 << 30, 7 << 30)).state == "warning"
+    assert machine.memory_check(16 << 30, 8 << 30, (64 << 30, 40 << 30)) == machine.memory_check(
+        16 << 30, 8 << 30, None)
 
 
 def test_container_display_governor(tmp_path: Path) -> None:
-    assert "none" in machine.container_check(tmp_path, {}).text
-    (tmp_path / ".dockerenv").touch()
-    assert machine.container_check(tmp_path, {}).text.startswith("Docker")
+    assert "none" in machine.container_check(None, False).text
+    assert machine.container_check("Docker", True).text.startswith("Docker: cores or memory are limited")
     assert machine.display_check({}, "linux").state == "absent"
     assert machine.display_check({"DISPLAY": ":1"}, "linux").state == "ok"
     assert machine.governor_check("powersave").state == "warning"
     assert machine.governor_check(None).state == "absent"
+
+
+@pytest.mark.parametrize(("kind", "words"), [("wsl", "driver is that of Windows"), ("jetson", "tegrastats")])
+def test_platforms_have_advice_that_fits(kind: str, words: str) -> None:
+    check = machine.platform_check((kind, "a name"))
+    assert check.text.startswith("a name") and words in check.hint
+    assert machine.platform_check(None).hint == ""
 
 
 def test_places(tmp_path: Path) -> None:

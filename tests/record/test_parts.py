@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.spec import LaunchSpec
+from profiler.machine import cpu_quota
 from profiler.paths import PROBE
 from profiler.record import metadata
 from profiler.record.clock import Clock
@@ -158,4 +159,4 @@ def test_share_of_a_container(files: dict[str, str], cores: float | None, tmp_pa
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text + "\n")
-    assert metadata.cores_quota(tmp_path) == cores
+    assert cpu_quota(tmp_path, "4:cpu,cpuacct:/docker/of-the-host\n0::/\n") == cores
