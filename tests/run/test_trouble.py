@@ -179,7 +179,8 @@ def test_a_file_on_a_server_may_be_numbered_anew(path: Path, clock: Clock,
     monkeypatch.setattr(filesystem, "file_system", lambda path: "fuse.sshfs")
     assert identity(path) is None and not moved(path, None)
     writer = begin(path.with_name("b.stepscope"), clock)  # there SQLite looks itself
-    writer.path.rename(path)
+    shutil.copyfile(writer.path, path)
+    path.replace(writer.path)
     writer.event(START, "mark", "info", "x")
     clock.now += 0.6
     writer.commit()
