@@ -29,7 +29,7 @@ OURS = {
 }
 FORBIDDEN = {"app": {"torch", "sqlite3", "pynvml", "psutil"}, "profiler": {"PySide6", "torch"}}
 # Inside profiler: a layer imports only itself and those after it.
-BASE = {"model", "metrics", "units", "errors", "paths", "version", "visible"}
+BASE = {"model", "metrics", "units", "errors", "paths", "version", "visible", "machine"}
 LAYERS: dict[str, set[str]] = {
     "cli": {"record", "report", "experiments", "importers", "rules", "analysis", "run", "sources", "catalog",
             "doctor", "replay", "trace"},

@@ -15,6 +15,7 @@ from profiler.machine import container, cpu_quota, memory_limit
 from profiler.machine import platform as odd_platform
 from profiler.units import format_count, format_gib, format_number
 
+NVIDIA = Path("/dev/nvidiactl")
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 LITTLE_MEMORY = 2 << 30  # B
 LESS = {"wsl": "the driver tells neither what each process uses, nor power or clocks of some GPUs",
@@ -31,7 +32,7 @@ def rows() -> Iterator[Check]:
     yield memory_check(memory.total, memory.available, limit)
     yield governor_check(read(GOVERNOR))
     yield platform_check(odd_platform())
-    yield container_check(container(), quota is not None or limit is not None)
+    yield container_check(container(), quota is not None or limit is not None, NVIDIA.exists())
     yield display_check(os.environ, sys.platform)
 
 
@@ -83,11 +84,13 @@ def platform_check(found: tuple[str, str] | None) -> Check:
     return Check("Platform", "ok", f"{name}: {LESS[kind]}", ADVICE[kind])
 
 
-def container_check(kind: str | None, limited: bool) -> Check:
+def container_check(kind: str | None, limited: bool, has_gpu: bool) -> Check:
     if kind is None:
         return Check("Container", "ok", "none recognised")
-    text = "cores or memory are limited" if limited else "neither cores nor memory are limited"
-    return Check("Container", "ok", f"{kind}: {text}; GPU processes are listed by the host's pids",
+    text = f"{kind}: {'cores or memory are limited' if limited else 'neither cores nor memory are limited'}"
+    if not has_gpu:
+        return Check("Container", "ok", text)
+    return Check("Container", "ok", f"{text}; the GPU's processes are listed by the host's pids",
                  "Start it with --pid=host to tell whose processes use the GPU")
 
 

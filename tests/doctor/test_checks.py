@@ -94,8 +94,9 @@ def test_cores_and_memory() -> None:
 
 
 def test_container_display_governor(tmp_path: Path) -> None:
-    assert "none" in machine.container_check(None, False).text
-    assert machine.container_check("Docker", True).text.startswith("Docker: cores or memory are limited")
+    assert "none" in machine.container_check(None, False, True).text
+    assert machine.container_check("Docker", True, False).text == "Docker: cores or memory are limited"
+    assert "--pid=host" in machine.container_check("Docker", False, True).hint
     assert machine.display_check({}, "linux").state == "absent"
     assert machine.display_check({"DISPLAY": ":1"}, "linux").state == "ok"
     assert machine.governor_check("powersave").state == "warning"
