@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from profiler.analysis.facts import EARLIER, Facts
 from profiler.rules.base import plural
+from profiler.rules.troubles import troubles
 from profiler.rules.words import failure
 from profiler.units import format_count, format_ms, format_time, ms_decimals
 
@@ -51,7 +52,9 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
                      "The recording ended early: the figures are of what was kept")
     if steady.kind == "evaluation" and summary is not None and not facts.lacks:
         found.append("No step trains: the figures are of inference")
-    found += [event.text[:1].upper() + event.text[1:] for event in run.events() if event.kind == "latency"]
+    events = run.events()
+    found += troubles(events)
+    found += [event.text[:1].upper() + event.text[1:] for event in events if event.kind == "latency"]
     if summary is not None:
         spread = summary.spread
         if summary.steady < 10:
@@ -64,12 +67,12 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
         if summary.stalls.any():
             found.append(f"{plural(int(summary.stalls.sum()), 'stalled step')} "
                          f"({format_time(summary.stall_ns)} in all) not in the stage means")
-    if steady.left_out:
-        parts = [f"{format_count(count)} {reason}" for reason, count in steady.left_out.items()]
-        found.append("Left out of the steady steps: " + ", ".join(parts))
     if earlier := steady.left_out.get(EARLIER):
         found.append(f"These are very many steps: the newest {format_count(len(facts.steps))} are looked at, "
                      f"{format_count(earlier)} before them are not. Select a time to look at others")
+    if steady.left_out:
+        parts = [f"{format_count(count)} {reason}" for reason, count in steady.left_out.items()]
+        found.append("Left out of the steady steps: " + ", ".join(parts))
     if facts.on_device and facts.estimate is not None and not facts.estimate.measured:
         found.append("No device times: how much of a wait the device's own work hides is not known")
     found += _losses(run, facts)

@@ -14,7 +14,7 @@ from .sites import user_site
 from .tape import NOTED
 from .twins import Twins
 
-_LOADERS = 64  # by the line that makes them, whose data is looked at
+_LOADERS = 64  # by the line that makes them, of which is told
 _TWINS = ("The %d workers of a loader give the same data: each goes through the whole iterable dataset. "
           "Divide it among them by torch.utils.data.get_worker_info()")
 
@@ -27,7 +27,7 @@ class LoaderHook(Hook):
         self.last = _nothing, None
         self.fetches = 0
         self.deaths = Deaths(probe)
-        self._looked_at = set()  # sites of loaders whose data was looked at for twins
+        self._doubled = set()  # sites of loaders whose data is given twice
         self._loaders = []  # sampler of a DataLoader, its dataset (both by reference), Loader
 
     def install(self):
@@ -73,11 +73,10 @@ class LoaderHook(Hook):
 
     def begins(self, iterator, loader):
         """Its first batch is asked for."""
+        self.deaths.look([loader], ending=True)
         self.deaths.follow(loader, iterator)
-        loader.twins = None
-        site = loader.settings.get("site")
-        if site not in self._looked_at and len(self._looked_at) < _LOADERS:
-            self._looked_at.add(site)
+        if not loader.begun:
+            loader.begun = True
             loader.twins = Twins.of(iterator)
 
     def raised(self, loader):
@@ -88,12 +87,13 @@ class LoaderHook(Hook):
             self.fail(error)
 
     def see_twins(self, loader, batch):
-        found, workers = loader.twins.see(batch), loader.twins.workers
+        found, workers, site = loader.twins.see(batch), loader.twins.workers, loader.settings.get("site")
         if found is not None:
             loader.twins = None
-        if found:
+        if found and site not in self._doubled and len(self._doubled) < _LOADERS:
+            self._doubled.add(site)
             self.probe.event("duplicated_data", "warning", _TWINS % workers,
-                             {"workers": workers, "site": loader.settings.get("site")})
+                             {"workers": workers, "site": site})
 
     def all(self):
         """Every Loader whose DataLoader is there, or was there last."""
@@ -141,6 +141,8 @@ class LoaderHook(Hook):
             self.last = _reference(iterator._index_sampler), loader
             return loader
         self.probe.look_for_cuda()
+        # torch tells of a dead worker wherever the loop is just then, and the script may go on
+        self.deaths.look(self.all(), ending=True)
         loader = Loader()
         loader.settings = settings(iterator)
         loader.settings["site"] = user_site()

@@ -25,7 +25,8 @@ class Loader:
         self.sizes = deque(maxlen=4096)
         self.background = False
         self.workers = []  # processes of the iterator that is in use
-        self.twins = None  # looks at that one's first batches
+        self.begun = False  # a batch was asked for
+        self.twins = None  # looks at the first batches
 
 
 def used(loaders, cycles):
