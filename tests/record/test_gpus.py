@@ -85,6 +85,11 @@ def tracks(run: Run, metric: str, gpu: int = 0) -> list[int]:
     return [] if device is None else [track.id for track in run.find(metric, device=device)]
 
 
+def loaded(process: psutil.Process) -> bool:
+    """Whether it has loaded the driver's library."""
+    return nvml.SONAME in Path(f"/proc/{process.pid}/maps").read_text()
+
+
 def held_by(process: psutil.Process) -> set[str]:
     """What its descriptors lead to."""
     return {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
@@ -198,11 +203,10 @@ def test_n17_the_recorder_never_loads_the_library(watched: Record) -> None:
         one.wait_more("gpu.util")
         reader = one.reader()
         assert reader is not None
-        of = {who.pid: Path(f"/proc/{who.pid}/maps").read_text()
-              for who in (psutil.Process(one.recorder.pid), reader, one.target())}
-        holds = [pid for pid, maps in of.items() if nvml.SONAME in maps]
+        asked = {"recorder": psutil.Process(one.recorder.pid), "reader": reader, "target": one.target()}
+        holds = [name for name, process in asked.items() if loaded(process)]
         one.end()
-    assert holds == [reader.pid]
+    assert holds == ["reader"]
 
 
 def test_n17_the_reader_holds_nothing_of_the_targets(watched: Record) -> None:
@@ -217,12 +221,16 @@ def test_n17_the_reader_holds_nothing_of_the_targets(watched: Record) -> None:
         one.end()
 
 
-@pytest.mark.parametrize("lines", [(), ("hang nvmlInitWithFlags",), ("hang nvmlDeviceGetPowerUsage",)])
-def test_n17_no_reader_outlives_a_recorder_that_is_killed(watched: Record, lines: tuple[str, ...]) -> None:
-    with watched(*lines) as one:
+@pytest.mark.parametrize("state", ["reads", "stands still", "hangs"])
+def test_n17_no_reader_outlives_a_recorder_that_is_killed(watched: Record, state: str) -> None:
+    with watched(*(["hang nvmlInitWithFlags"] if state == "hangs" else [])) as one:
         reader = until(one.reader, PATIENCE)
-        if not lines:
+        if state == "hangs":
+            until(lambda: loaded(reader), PATIENCE)
+        else:
             one.wait_more("gpu.util")
+        if state == "stands still":  # then only the system can end it
+            reader.suspend()
         target = one.target()
         one.recorder.kill()
         one.recorder.wait()
@@ -239,12 +247,24 @@ def test_n11_a_library_that_hangs_holds_up_neither_recording_nor_end(
     with watched(f"hang {symbol}") as one:
         reader = until(one.reader, PATIENCE)
         one.wait_more("gpu.util") if symbol == "nvmlDeviceGetTemperature" else until(
-            lambda: nvml.SONAME in Path(f"/proc/{reader.pid}/maps").read_text(), PATIENCE)
+            lambda: loaded(reader), PATIENCE)
         one.end()
         assert not running(reader.pid)
     with opened(tmp_path) as run:
         assert run.meta["exit"]["code"] == 7 and run.state == "partial"
         assert run.find("host.cpu") and "overhead" in run.meta
+
+
+def test_n11_a_reader_that_stands_still_holds_up_no_end(watched: Record, tmp_path: Path) -> None:
+    with watched() as one:
+        one.wait_more("gpu.util")
+        reader = one.reader()
+        reader.suspend()
+        one.end()
+        assert not running(reader.pid)
+    with opened(tmp_path) as run:
+        assert run.meta["exit"]["code"] == 7 and tracks(run, "gpu.util")
+        assert [event.text for event in run.events() if event.kind == "source_stuck"]
 
 
 @pytest.mark.slow  # five seconds pass before it is said
