@@ -44,6 +44,7 @@ _ALL = (
     # By GPM where it counts them, else of 20 ms of each second: the track's method tells.
     Metric("gpu.pcie_rx", "B/s", "PCIe to the GPU"),
     Metric("gpu.pcie_tx", "B/s", "PCIe from the GPU"),
+    Metric("gpu.pcie_both", "B/s", "PCIe, both directions"),  # all that AMD SMI tells
     # Health. Error counts are since the driver was loaded; of the link what it runs at now.
     Metric("gpu.pcie_gen", "count", "PCIe generation"),
     Metric("gpu.pcie_width", "count", "PCIe lanes"),

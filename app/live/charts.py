@@ -34,7 +34,7 @@ def query(run: Run, live: Live, where: Where) -> ChartsData:
             Row("activity", "GPU activity", 136, reader.activity()),
             _memory(reader, device),
             Row("power", "Power", 80, reader.power()),
-            Row("clock", "SM clock", 72, reader.clock(), throttle_hatch=True),
+            Row("clock", _clock_title(device), 72, reader.clock(), throttle_hatch=True),
             Row("pcie", "PCIe", 76, reader.pcie()),
         ]
     rows.append(Row("cores", "CPU cores", 124 if device is not None else 176, cores_row(run, live, where)))
@@ -72,6 +72,10 @@ def pick_device(run: Run, live: Live, wanted: int | None) -> Device | None:
             live.chosen = best  # only what the target itself holds is sure to stay
         return unit_of(run, devices[best] if best is not None else next(iter(devices.values())))
     return devices[live.chosen] if live.chosen is not None else None
+
+
+def _clock_title(device: Device) -> str:
+    return "Shader clock" if device.properties.get("vendor") == "AMD" else "SM clock"
 
 
 def _absent(run: Run) -> list[Row]:

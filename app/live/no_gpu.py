@@ -26,8 +26,8 @@ ABILITIES = (
     Ability(True, "Verify", "on the CPU"),
     Ability(True, "CPU, memory, disk, workers", "host"),
     Ability(True, "Open runs of other machines", "any GPU"),
-    Ability(False, "GPU signals", "need an NVIDIA driver"),
-    Ability(False, "Device time and lag per stage", "need CUDA events"),
+    Ability(False, "GPU signals", "need an NVIDIA or AMD GPU"),
+    Ability(False, "Device time and lag per stage", "need CUDA or HIP events"),
 )
 
 

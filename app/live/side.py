@@ -174,8 +174,9 @@ def event_rows(run: Run, live: Live, facts: Facts) -> tuple[EventRow, ...]:
 
 def _row(event: Event, start: int, gpu_absent: bool) -> EventRow:
     text = event.text.split("\n")[0]
-    if gpu_absent and event.kind == "source_off" and event.data.get("source") == "nvml":
-        text = "NVML absent: the GPU source is off for this run"  # the reason stands beside the charts
+    library = {"nvml": "NVML", "amd": "AMD SMI"}.get(str(event.data.get("source")))
+    if gpu_absent and event.kind == "source_off" and library:
+        text = f"{library} absent: the GPU source is off for this run"  # the reason stands beside the charts
     name = any(mark in text.partition(" ")[0] for mark in "._")  # of a function, which is written as it is
     return EventRow((event.t_ns - start) / 1e9, event.severity, event.kind,
                     text if name else text[:1].upper() + text[1:])

@@ -58,7 +58,7 @@ def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) ->
         return devices[max(held, key=lambda number: held[number])]
     told = {str(uuid) for uuid in mapping(mapping(properties.get("torch")).get("uuid")).values()}
     uuids = told | {f"GPU-{uuid}" for uuid in told}
-    named = [d for d in devices.values() if uuids.intersection((d.uuid, *also_named(d.uuid, {})))]
+    named = [d for d in devices.values() if uuids.intersection((d.uuid, *_names(d)))]
     if len(named) == 1:
         return unit_of(run, named[0])
     shown = [d for d in devices.values() if d.properties.get("cuda_visible")]
@@ -66,6 +66,11 @@ def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) ->
         return unit_of(run, shown[0])
     busy = {d.id: _mean_use(run, d) for d in devices.values()}
     return unit_of(run, devices[max(busy, key=lambda number: busy[number])]) if busy else None
+
+
+def _names(device: Device) -> tuple[str, ...]:
+    """Other names of the device itself, without that of its card."""
+    return also_named(device.uuid, {"also_named": device.properties.get("also_named")})
 
 
 def _mean_use(run: Run, device: Device) -> float:

@@ -21,10 +21,10 @@ def look() -> tuple[list[Check], list[dict[str, Any]] | None]:
     """The rows, and the GPUs that this interpreter's PyTorch can use: see software.usable_gpus."""
     found: list[Check] = []
     told = _guarded("NVML", gpu.ask, {"state": "absent", "reason": "the check failed", "devices": []}, found)
-    has_gpu = bool(told.get("devices"))
+    has_gpu, has_amd = bool(told.get("devices")), bool((told.get("amd") or {}).get("devices"))
     groups: tuple[tuple[str, Callable[[], Iterator[Check]]], ...] = (
         ("GPU", partial(gpu.rows, told)),
-        ("Software", partial(software.rows, has_gpu, told.get("cuda_driver"))),
+        ("Software", partial(software.rows, has_gpu, told.get("cuda_driver"), has_amd)),
         ("Machine", machine.rows),
         ("Places", places.rows),
     )

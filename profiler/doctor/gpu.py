@@ -15,13 +15,18 @@ PARAMS = Path("/proc/driver/nvidia/params")
 
 
 def ask() -> dict[str, Any]:
-    """What NVML tells, asked in a process of its own: see profiler.sources.nvml.describe."""
-    return describe_apart()["nvml"]
+    """What NVML tells, asked in a process of its own: see profiler.sources.nvml.describe.
+
+    With `amd`, where that is worth asking: see profiler.sources.amd.describe.
+    """
+    told = describe_apart()
+    return {**told["nvml"], "amd": told.get("amd") or {}}
 
 
 def rows(told: Mapping[str, Any]) -> Iterator[Check]:
-    devices = told.get("devices") or []
-    if not devices:
+    devices, amd = told.get("devices") or [], told.get("amd") or {}
+    yield from amd_rows(amd)
+    if not devices and not amd.get("devices") and not amd.get("hardware"):
         yield Check("GPU", "absent", str(told.get("reason") or "none found"), str(told.get("hint") or ""))
     for device in devices:
         name = "GPU" if len(devices) == 1 else f"GPU {device['index']}"
@@ -37,11 +42,27 @@ def rows(told: Mapping[str, Any]) -> Iterator[Check]:
         yield permission_check(params, root=os.geteuid() == 0)
 
 
+def amd_rows(told: Mapping[str, Any]) -> Iterator[Check]:
+    """The AMD GPUs; or why those that this machine shows cannot be read."""
+    devices = told.get("devices") or []
+    if not devices and told.get("hardware"):
+        yield Check("AMD GPU", "warning", str(told.get("reason") or ""), str(told.get("hint") or ""))
+    for device in devices:
+        yield device_check("AMD GPU" if len(devices) == 1 else f"AMD GPU {device['index']}", device,
+                           told.get("driver"))
+    for text in told.get("failures") or ():
+        yield Check("AMD GPU", "error", str(text), "amd-smi and the kernel log (dmesg) may tell why")
+    if told.get("state") == "ok":
+        version = f"amdsmi {told['amdsmi']}" if told.get("amdsmi") else ""
+        yield Check("AMD SMI", "ok", version or "answers")
+
+
 def device_check(name: str, device: Mapping[str, Any], driver: str | None) -> Check:
     """Name, memory, driver; a warning when somebody else computes on it."""
     total = device.get("memory_total")
     parts = [str(device["name"]), format_gib(total) if total else "", f"driver {driver}" if driver else "",
-             "MIG on: power and clocks are of the whole card" if device.get("mig") else ""]
+             "MIG on: power and clocks are of the whole card" if device.get("mig") else "",
+             f"part {device['part']} of a split card" if device.get("part") else ""]
     text = ", ".join(filter(None, parts))
     users: Sequence[tuple[int, str, int | None]] = device.get("users") or ()
     if not users:

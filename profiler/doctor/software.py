@@ -20,10 +20,10 @@ GUI = 'Run pip install "stepscope[gui]"'
 SUPPORTED_QT = "6.12"  # not itself
 
 
-def rows(has_gpu: bool, cuda_driver: str | None) -> Iterator[Check]:
+def rows(has_gpu: bool, cuda_driver: str | None, has_amd: bool = False) -> Iterator[Check]:
     yield Check("Python", "ok", f"{platform.python_version()}, {sys.executable}")
     folder = package_folder("torch")
-    yield torch_check(folder, version_of("torch"), has_gpu, cuda_driver)
+    yield torch_check(folder, version_of("torch"), has_gpu, cuda_driver, has_amd)
     yield torchvision_check(version_of("torchvision"), folder is not None)
     yield traces_check(folder, cupti=cupti_version())
     yield window_check(version_of("PySide6-Essentials") or version_of("PySide6"), version_of("pyqtgraph"))
@@ -80,8 +80,9 @@ def torch_build(folder: Path) -> dict[str, str | None]:
     return {key: found.get(key) for key in ("version", "cuda", "hip")}
 
 
-def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_driver: str | None) -> Check:
-    """torch of this interpreter; a user's script may run in another."""
+def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_driver: str | None,
+                has_amd: bool = False) -> Check:
+    """torch of this interpreter; a user's script may run in another. `has_gpu`: of NVIDIA."""
     if folder is None:
         return Check("PyTorch", "absent", "not installed in this interpreter; your script's may have it",
                      f"{WORKLOADS} for the workloads and the tour")
@@ -89,7 +90,10 @@ def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_dr
     name = build.get("version") or version or "unknown version"
     cuda = build.get("cuda")
     if build.get("hip"):
-        return Check("PyTorch", "warning", f"{name}, ROCm build", "GPU figures are of NVIDIA GPUs only")
+        return _rocm_check(f"{name}, ROCm {build['hip']} build", has_gpu, has_amd)
+    if has_amd and not has_gpu:
+        return Check("PyTorch", "warning", f"{name}, no ROCm build: it does not use the AMD GPU",
+                     "Install the ROCm build: see pytorch.org/get-started")
     if cuda is None:
         if has_gpu:
             return Check("PyTorch", "warning", f"{name}, CPU build: it does not use the GPU",
@@ -102,6 +106,15 @@ def torch_check(folder: Path | None, version: str | None, has_gpu: bool, cuda_dr
         return Check("PyTorch", "error", f"{text}, the driver supports CUDA up to {cuda_driver}",
                      "Update the driver, or install a build for an older CUDA")
     return Check("PyTorch", "ok", text)
+
+
+def _rocm_check(text: str, has_gpu: bool, has_amd: bool) -> Check:
+    if has_amd:
+        return Check("PyTorch", "ok", text)
+    if has_gpu:
+        return Check("PyTorch", "warning", f"{text}: it does not use the NVIDIA GPU",
+                     "Install the CUDA build: see pytorch.org/get-started")
+    return Check("PyTorch", "ok", f"{text}; without an AMD GPU it runs on the CPU")
 
 
 def usable_gpus(devices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:

@@ -149,7 +149,7 @@ def charts(run: Run) -> list[Chart]:
 def _of_device(run: Run, device: Device, prefix: str) -> list[Chart | None]:
     busy = (("gpu.util", "utilization"), ("gpu.mem_util", "memory ctrl."))
     active = (("gpu.sm_active", "SM"), ("gpu.tensor_active", "tensor"), ("gpu.dram_active", "DRAM"))
-    bus = (("gpu.pcie_rx", "to GPU"), ("gpu.pcie_tx", "from GPU"))
+    bus = (("gpu.pcie_rx", "to GPU"), ("gpu.pcie_tx", "from GPU"), ("gpu.pcie_both", "both ways"))
     degrees = "\u00b0C"
     return [
         _chart(run, prefix + "utilization", "%", busy, 100, _percent, top=100.0, device=device.id),

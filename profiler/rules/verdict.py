@@ -16,6 +16,7 @@ from profiler.rules.recording.host_bound import doubt
 from profiler.rules.recording.noisy_machine import crowded_out, disturbed
 from profiler.rules.recording.stalls import stalling
 from profiler.rules.trace import stored
+from profiler.rules.vendor import in_words_of
 from profiler.units import format_ms
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _recorded(run: Run, t0_ns: int | None, t1_ns: int | None) -> Diagnosis:
     gathered = together([gather(run, process, t0_ns, t1_ns) for process in loops])
     every = [(facts, decide(facts)) for facts in gathered]
     facts, decision = max(every, key=lambda pair: (pair[1].verdict != "unknown", pair[1].gain))
-    outcomes = [(rule, rule.check(facts)) for rule in rules()]
+    outcomes = [(rule, in_words_of(facts.device, rule.check(facts))) for rule in rules()]
     findings = sorted((f for _, outcome in outcomes for f in outcome.findings), key=order)
     return Diagnosis(
         source=str(run.path), decision=decision, headline=headline(facts, decision.verdict), facts=facts,

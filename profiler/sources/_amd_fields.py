@@ -16,6 +16,7 @@ from profiler.sources._fields import (
     ENERGY_BOUND,
     HIGHEST_POWER_LIMIT,
     MEMORY_BOUND,
+    PCIE_BOUND,
     REASONS_BOUND,
     TEMPERATURE_BOUND,
     Bind,
@@ -262,6 +263,11 @@ def _pcie_link(_: Any, asked: Asked) -> Callable[[], Values]:
     return read
 
 
+def _pcie_rate(_: Any, asked: Asked) -> Callable[[], Values]:
+    """Of both directions together, told in Mb/s: AMD SMI does not tell one from the other."""
+    return lambda: (needed(asked.once("amdsmi_get_pcie_info")["pcie_metric"], "pcie_bandwidth") * 1e6 / 8,)
+
+
 def generation_of(speed: Any) -> int | None:
     """PCIe generation of a speed in MT/s; None for what is the speed of none."""
     return GENERATIONS.get(int(number(speed) or 0))
@@ -272,4 +278,5 @@ THROTTLE = Field("throttle reasons", ("gpu.throttle",), (
     Way(_status, {"method": "status"})), REASONS_BOUND)
 XGMI = Field("XGMI rates", ("gpu.nvlink_rx", "gpu.nvlink_tx"), (Way(_xgmi, {"method": "XGMI"}),), XGMI_BOUND)
 LINK = Field("PCIe link", ("gpu.pcie_gen", "gpu.pcie_width"), (Way(_pcie_link),), highest=64)
-SLOW = (THROTTLE, XGMI, LINK)
+RATE = Field("PCIe rate", ("gpu.pcie_both",), (Way(_pcie_rate),), PCIE_BOUND)
+SLOW = (THROTTLE, XGMI, LINK, RATE)

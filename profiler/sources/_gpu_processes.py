@@ -133,10 +133,10 @@ def use_of(gpu: Gpu) -> dict[str, Any]:
         used = _memory_by_pid(_lister(nvml, handle, "Compute")(), gpu.memory_total or MEMORY_BOUND)
     except Exception:
         return {"mig": mig, "users": None}
-    return {"mig": mig, "users": [(pid, _name_of(pid), memory) for pid, memory in used.items()]}
+    return {"mig": mig, "users": [(pid, name_of(pid), memory) for pid, memory in used.items()]}
 
 
-def _name_of(pid: int) -> str:
+def name_of(pid: int) -> str:
     try:
         return psutil.Process(pid).name()
     except psutil.Error:  # of another container, or gone

@@ -12,6 +12,7 @@ from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._amd_fields import OF_CARD, OF_PART, energy
 from profiler.sources._amd_gpu import AmdGpu, names_of
+from profiler.sources._amd_health import users
 from profiler.sources._amd_library import NO_DEVICES, AmdLibrary, alone, has_hardware
 from profiler.sources._amd_visible import HipCard, resolve
 from profiler.sources._find import Found, find_gpus
@@ -126,18 +127,23 @@ def versions(library: AmdLibrary, gpus: Sequence[AmdGpu]) -> dict[str, str | Non
 
 
 def describe() -> dict[str, Any]:
-    """What AMD SMI tells of this machine now: the meta `amd` with `devices` added. Never raises."""
+    """What AMD SMI tells of this machine now: the meta `amd` with `devices` added. Never raises.
+
+    `hardware`: whether the machine shows an AMD GPU by itself. Each device has `users` too: see
+    _amd_health.users.
+    """
     library = AmdLibrary()
     found, wrong = find(library)
     try:
         if wrong is not None:
             cause, message, hint = wrong
-            return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": []}
+            return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": [],
+                    "hardware": has_hardware()}
         gpus = [gpu for gpu in found.gpus if isinstance(gpu, AmdGpu)]
         devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
-                    **g.properties} for g in gpus]  # fmt: skip
+                    **g.properties, "users": users(g)} for g in gpus]  # fmt: skip
         return {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(library, gpus),
-                "devices": devices, "failures": found.failures}
+                "devices": devices, "failures": found.failures, "hardware": True}
     finally:
         if not found.hung:
             library.leave()

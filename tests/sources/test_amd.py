@@ -25,9 +25,9 @@ FAST = {
     "gpu.clock_sm": 2100, "gpu.clock_mem": 1300,
 }  # fmt: skip
 SLOW = {
-    "gpu.throttle": 0, "gpu.pcie_gen": 5, "gpu.pcie_width": 16, "gpu.nvlinks": 7, "gpu.ecc_corrected": 3,
-    "gpu.ecc_uncorrected": 0, "gpu.rows_replaced": 0, "gpu.rows_pending": 0, "gpu.rows_failed": 0,
-    "gpu.processes": 0, "gpu.nvlink_rx": 0, "gpu.nvlink_tx": 0,
+    "gpu.throttle": 0, "gpu.pcie_both": 1e9, "gpu.pcie_gen": 5, "gpu.pcie_width": 16, "gpu.nvlinks": 7,
+    "gpu.ecc_corrected": 3, "gpu.ecc_uncorrected": 0, "gpu.rows_replaced": 0, "gpu.rows_pending": 0,
+    "gpu.rows_failed": 0, "gpu.processes": 0, "gpu.nvlink_rx": 0, "gpu.nvlink_tx": 0,
 }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ SLOW: dict[str, set[str]] = {
     "amdsmi_get_gpu_metrics_info": {"gpu.throttle"},
     "amdsmi_get_link_metrics": {"gpu.nvlink_rx", "gpu.nvlink_tx", "gpu.nvlinks"},
     "amdsmi_get_gpu_xgmi_link_status": {"gpu.nvlinks"},
-    "amdsmi_get_pcie_info": {"gpu.pcie_gen", "gpu.pcie_width"},
+    "amdsmi_get_pcie_info": {"gpu.pcie_gen", "gpu.pcie_width", "gpu.pcie_both"},
     "amdsmi_get_gpu_total_ecc_count": {"gpu.ecc_corrected", "gpu.ecc_uncorrected"},
     "amdsmi_get_gpu_bad_page_info": {"gpu.rows_replaced", "gpu.rows_pending", "gpu.rows_failed"},
     "amdsmi_get_gpu_process_list": {"gpu.processes"},

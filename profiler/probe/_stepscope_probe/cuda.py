@@ -10,6 +10,9 @@ from .sites import user_site
 def torch_record():
     """The versions, and the devices once CUDA is initialised; asking earlier would initialise it."""
     said = {"version": str(torch.__version__), "cuda": torch.version.cuda, "device_count": None, "uuid": {}}
+    hip = getattr(torch.version, "hip", None)
+    if hip is not None:
+        said["hip"] = str(hip)
     if torch.cuda.is_initialized():
         said["device_count"] = torch.cuda.device_count()
         for i in range(said["device_count"]):
