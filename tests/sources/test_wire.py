@@ -116,11 +116,11 @@ def write_from_several_threads(pipe: Pipe) -> None:
     reader = threading.Thread(target=lambda: taken.extend(iter(lambda: os.read(pipe.read, 1 << 16), b"")))
     reader.start()
     writer = PipeSink(pipe.write)
-    track = writer.track("gpu.util", device=writer.add_device("GPU", 0, "Card"))
+    device = writer.add_device("GPU", 0, "Card")
 
     def work(first: int) -> None:
         for at in range(first, first + 5000):
-            writer.sample(track, T + at, at)
+            writer.sample(writer.track("gpu.process_mem", device=device, index=at // 5), T + at, at)
             if at % 10 == 0:
                 writer.flush()
 
