@@ -53,10 +53,10 @@ def resolve(cards: Sequence[Card], environment: Mapping[str, str]) -> list[str] 
 
 
 def _numbers(named: str, count: int) -> list[int]:
-    """As strtol reads them: "1gpu,2" is 1 and 2. Ends at what is none or is no device's."""
+    """As strtol reads them: "1gpu,2" is 1 and 2, "-0" is 0. Ends at what is none or is no device's."""
     found: list[int] = []
     for word in named.split(","):
-        match = re.match(r"\s*\+?(\d+)", word)
+        match = re.match(r"\s*([+-]?[0-9]+)", word)
         number = int(match[1]) if match else -1
         if number in found:
             return []
