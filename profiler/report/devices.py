@@ -58,11 +58,13 @@ def _device(run: Run, device: Device) -> str:
     of = device.properties
     power, link = of.get("power_limit_w"), link_rate(of)
     shown, number = of.get("cuda_visible"), of.get("cuda_index")
+    used = run.find("gpu.mem_used", device=device.id)
+    older = any(track.properties.get("version") == "v1" for track in used)
     visible = "hidden from CUDA" if shown is False else f"cuda:{number}" if shown is True else ""
     return listed((
         device.name, "memory of the host" if of.get("unified_memory") else format_gib(device.memory_total),
         f"up to {format_number(power)} W" if power else "", link[1] if link else "", _nvlinks(run, device),
-        visible, device.uuid))
+        "used memory is with what the driver reserves (v1 query)" if older else "", visible, device.uuid))
 
 
 def _nvlinks(run: Run, device: Device) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from profiler.analysis.costs import energy_per_sample
+from profiler.analysis.costs import COUNTER, energy
 from profiler.analysis.facts import EARLIER
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
@@ -114,9 +114,9 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
                  ("GPU power", format_power(live.get("gpu.power")),
                   "the power of the whole card is not a slice's" if a_slice else
                   "not measured in the steady steps"),
-                 ("Energy", format_energy(energy_per_sample(run, diagnosis.facts)),
+                 ("Energy", _energy(run, diagnosis),
                   "the energy of the whole card is not a slice's" if a_slice else
-                  "no energy counter, or no samples known"),
+                  "no energy counter, no power, no samples known, or under a second of steps"),
                  ("Peak reserved by torch", format_gib(_peak(run)), "no CUDA allocator in use")]
     else:
         rows.append(("GPU", "", str((run.meta.get("gpu") or {}).get("reason") or "none was watched")))
@@ -130,6 +130,15 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
 
 def _cores(value: float | None) -> str:
     return "" if value is None else f"{format_number(value, 1)}\u00a0cores"
+
+
+def _energy(run: Run, diagnosis: Diagnosis) -> str:
+    """With how it was measured, where that is not the counter."""
+    found = energy(run, diagnosis.facts)
+    if found is None:
+        return ""
+    text = format_energy(found[0])
+    return text if found[1] == COUNTER else f"{text} (by {found[1]})"
 
 
 def _peak(run: Run) -> float | None:

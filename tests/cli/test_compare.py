@@ -1,6 +1,7 @@
 """`stepscope compare` of traces and of runs that hold traces."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +78,25 @@ def test_other_devices_are_said(pair, tmp_path, capsys):
     line.top["deviceProperties"][0]["name"] = "Tesla V100-SXM2-16GB"
     found = told(capsys, pair[0], line.save(tmp_path / "v100.json"))
     assert found["notes"] == ["The devices differ: NVIDIA H100 80GB HBM3 and Tesla V100-SXM2-16GB"]
+
+
+def _read_by(path, trace, version):
+    """A run that holds the trace and whose used memory was read by that query."""
+    def events(writer, start):
+        device = writer.add_device("GPU-1", 0, "A GPU")
+        track = writer.track("gpu.mem_used", device=device, properties={"version": version})
+        writer.sample(track, start, 1e9)
+        writer.attach(start, "kineto", "a.json", Path(trace).read_bytes())
+
+    return make_run(path, events=events)
+
+
+def test_n08_runs_by_different_memory_queries_are_compared_only_with_that_said(pair, tmp_path, capsys):
+    one, other = (_read_by(tmp_path / f"{v}.stepscope", pair[0], v) for v in ("v1", "v2"))
+    [note] = [note for note in told(capsys, one, other)["notes"] if "memory" in note]
+    assert "v1 in A and v2 in B" in note and "do not compare" in note
+    assert not [note for note in told(capsys, one, one)["notes"] if "memory" in note]
+    assert main(["compare", str(one), str(other)]) == 0 and "v1 in A and v2 in B" in capsys.readouterr().out
 
 
 def test_a_run_without_a_trace(pair, tmp_path, capsys):
