@@ -277,7 +277,7 @@ class LaunchPanel(QWidget):
 
     def _on_preflight(self) -> None:
         self.workload.show_machine(self.preflight.machine)
-        found = [c for c in self.preflight.checks if re.fullmatch(r"GPU( \d+)?", c.name)]
+        found = [c for c in self.preflight.checks if re.fullmatch(r"(AMD )?GPU( \d+)?", c.name)]
         if found:
             gpus = [c for c in found if c.state in ("ok", "warning")]
             more = f" and {len(gpus) - 1} more" if len(gpus) > 1 else ""

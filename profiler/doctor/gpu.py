@@ -26,8 +26,9 @@ def ask() -> dict[str, Any]:
 def rows(told: Mapping[str, Any]) -> Iterator[Check]:
     devices, amd = told.get("devices") or [], told.get("amd") or {}
     yield from amd_rows(amd)
-    if not devices and not amd.get("devices") and not amd.get("hardware"):
-        yield Check("GPU", "absent", str(told.get("reason") or "none found"), str(told.get("hint") or ""))
+    if not devices and not amd.get("devices"):
+        why = amd if amd.get("hardware") else told
+        yield Check("GPU", "absent", str(why.get("reason") or "none found"), str(why.get("hint") or ""))
     for device in devices:
         name = "GPU" if len(devices) == 1 else f"GPU {device['index']}"
         yield device_check(name, device, told.get("driver"))
@@ -43,10 +44,8 @@ def rows(told: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def amd_rows(told: Mapping[str, Any]) -> Iterator[Check]:
-    """The AMD GPUs; or why those that this machine shows cannot be read."""
+    """The AMD GPUs, and by what they are read."""
     devices = told.get("devices") or []
-    if not devices and told.get("hardware"):
-        yield Check("AMD GPU", "warning", str(told.get("reason") or ""), str(told.get("hint") or ""))
     for device in devices:
         yield device_check("AMD GPU" if len(devices) == 1 else f"AMD GPU {device['index']}", device,
                            told.get("driver"))

@@ -142,18 +142,24 @@ class Rising:
         self._last: int | None = None
         self._base = 0
         self._at = 0.0
+        self._doubted: int | None = None  # the reading before, where it was none that could be
 
     def of(self, raw: int, unit: float) -> float:
-        """`raw` counts of `unit` J, as J that never fall. Implausible for a leap that no card can make."""
-        base, last, now = self._base, self._last, time.monotonic()
-        if last is not None and raw < last:
-            wrap = next((1 << bits for bits in (32, 64) if 0.9 < last / (1 << bits) < 1), None)
-            base += wrap if wrap is not None and raw < wrap // 10 else last
-        if last is not None:
-            risen = (base + raw - self._base - last) * unit
-            if risen > HIGHEST_POWER_LIMIT * (now - self._at + 10.0):
-                raise Implausible(raw * unit, f"its counter leapt by {risen:.6g} J")
-        self._base, self._last, self._at = base, raw, now
+        """`raw` counts of `unit` J, as J that never fall. Implausible for a leap that no card can make.
+
+        What was used in a reset, or in a leap that turns out to be for good, is not known and not counted.
+        """
+        now, last = time.monotonic(), raw if self._last is None else self._last
+        base, most = self._base, HIGHEST_POWER_LIMIT * (now - self._at + 10.0) / unit  # counts
+        if raw < last:
+            wrap = next((1 << bits for bits in (32, 64) if 0.9 < last / (1 << bits) < 1), last - raw)
+            base += wrap if raw + wrap - last <= most else last - raw
+        elif raw - last > most:
+            before, self._doubted = self._doubted, raw
+            if before is None or not 0 < raw - before <= most:  # junk does not rise
+                raise Implausible(raw * unit, f"its counter leapt by {(raw - last) * unit:.6g} J")
+            base -= raw - last
+        self._base, self._last, self._at, self._doubted = base, raw, now, None
         return (base + raw) * unit
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from profiler.model import mapping
 from profiler.sources._amd_fields import MIB, generation_of, memory_bytes, needed, number, xgmi_links
 from profiler.sources._amd_library import Asked, partition
-from profiler.sources._fields import HIGHEST_POWER_LIMIT, MEMORY_BOUND
+from profiler.sources._fields import CLOCK_BOUND, HIGHEST_POWER_LIMIT, MEMORY_BOUND
 from profiler.sources._gpu import Gpu, text_of
 
 NO_NAME = ("", "N/A")
+HIGHEST_NUMBER = 1 << 20  # of lanes, units, devices
 
 
 class AmdGpu(Gpu):
@@ -28,7 +30,7 @@ class AmdGpu(Gpu):
         found: dict[str, Any] = {
             "vendor": "AMD",
             "gfx_target": _text(asic.get("target_graphics_version")),
-            "compute_units": number(asic.get("num_compute_units")) or None,
+            "compute_units": _whole(asic.get("num_compute_units")) or None,
             "pci_bus_id": text_of(asked, "amdsmi_get_gpu_device_bdf") or None,
             "hip_uuid": _text(ids.get("hip_uuid")), "hip_id": _whole(ids.get("hip_id")),
             "compute_partition": _text(text_of(asked, "amdsmi_get_gpu_compute_partition")),
@@ -57,7 +59,7 @@ class AmdGpu(Gpu):
 def _of_card(asked: Asked) -> dict[str, Any]:
     cap = _first(asked, "amdsmi_get_power_cap_info")
     link = _first(asked, "amdsmi_get_pcie_info")
-    fixed, now = link.get("pcie_static") or {}, link.get("pcie_metric") or {}
+    fixed, now = mapping(link.get("pcie_static")), mapping(link.get("pcie_metric"))
     return {
         "power_limit_w": watts(cap.get("power_cap")),
         "power_limit_default_w": watts(cap.get("default_power_cap")),
@@ -71,10 +73,9 @@ def _of_card(asked: Asked) -> dict[str, Any]:
 
 def watts(cap: Any) -> float | None:
     """A power limit in W: AMD SMI tells uW, its first versions told W. None for none (0)."""
-    value = number(cap)
-    if not value or value < 0:
-        return None
-    return value if value <= HIGHEST_POWER_LIMIT else value / 1e6
+    value = number(cap) or 0.0
+    told = value if value <= HIGHEST_POWER_LIMIT else value / 1e6
+    return told if 0 < told <= HIGHEST_POWER_LIMIT else None
 
 
 def torch_uuid(hip_uuid: str) -> str:
@@ -111,14 +112,15 @@ def _text(value: Any) -> str | None:
 
 def _whole(value: Any) -> int | None:
     told = number(value)
-    return int(told) if told is not None and told >= 0 else None
+    return int(told) if told is not None and 0 <= told <= HIGHEST_NUMBER else None
 
 
 def _most(asked: Asked, which: str) -> float | None:
     try:
-        return needed(asked("amdsmi_get_clock_info", asked.enum("AmdSmiClkType", which)), "max_clk") or None
+        told = needed(asked("amdsmi_get_clock_info", asked.enum("AmdSmiClkType", which)), "max_clk")
     except Exception:
         return None
+    return told if 0 < told <= CLOCK_BOUND else None
 
 
 def _peers(asked: Asked) -> dict[str, int] | None:

@@ -42,6 +42,8 @@ NO_DRIVER_LOADED = ("driver_not_loaded", "The AMD GPU driver (amdgpu) is not loa
                     "Load it (sudo modprobe amdgpu), in a container pass /dev/kfd and /dev/dri in")
 NO_DEVICES = ("no_devices", "The AMD GPU driver runs and shows no GPU",
               "Check amd-smi list, and give this user access to /dev/kfd and /dev/dri (group render)")
+NO_GPU = ("no_devices", "No GPU was found: there is no NVIDIA driver, and amdsmi shows no AMD GPU",
+          "With a GPU: install its driver; in a container: pass its devices in")
 UNKNOWN_HINT = "Check that amd-smi works, and the kernel log"
 
 

@@ -13,7 +13,7 @@ from profiler.sources import Clock
 from profiler.sources._amd_fields import OF_CARD, OF_PART, energy
 from profiler.sources._amd_gpu import AmdGpu, names_of
 from profiler.sources._amd_health import users
-from profiler.sources._amd_library import NO_DEVICES, AmdLibrary, alone, has_hardware
+from profiler.sources._amd_library import NO_DEVICES, NO_GPU, AmdLibrary, alone, has_hardware
 from profiler.sources._amd_visible import HipCard, resolve
 from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import text_of
@@ -28,7 +28,7 @@ class AmdSource:
 
     `devices` maps UUIDs, as AMD SMI, HIP and torch write them, to ids in the run. The run's meta `amd`
     tells {state: ok | absent, cause, reason, hint, vendor, driver, amdsmi}; `gpu` does too where AMD's are
-    the only GPUs. Where there is neither an AMD GPU nor one that answers, nothing is said.
+    the only GPUs. Where an NVIDIA GPU does the work, and no AMD GPU can be asked, nothing is said.
     """
 
     name = "amd"
@@ -79,12 +79,10 @@ class AmdSource:
             self._leave()
 
     def _absent(self, wrong: tuple[str, str, str], sink: Sink) -> None:
-        cause, message, hint = wrong
         only = alone()
-        if not has_hardware() or (not only and cause == "no_binding"):
-            if only:
-                sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
-            return  # a machine without one, or one whose NVIDIA GPU does the work
+        if not only and (not has_hardware() or wrong[0] == "no_binding"):
+            return  # its NVIDIA GPU does the work
+        cause, message, hint = wrong if has_hardware() else NO_GPU
         for key in ("amd", "gpu") if only else ("amd",):
             sink.set_meta(key, {"state": "absent", "cause": cause, "reason": message, "hint": hint})
         raise DeviceError(message, hint)
