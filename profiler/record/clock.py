@@ -37,7 +37,7 @@ class Clock:
 
     def now_ns(self) -> int:
         """Now, on the run's clock."""
-        return self.from_monotonic(time.monotonic_ns())
+        return self.start_wall_ns + time.monotonic_ns() - self.start_monotonic_ns
 
     def from_monotonic(self, monotonic_ns: int) -> int:
         """A CLOCK_MONOTONIC reading of any process of this machine, on the run's clock."""

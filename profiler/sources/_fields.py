@@ -76,8 +76,9 @@ def memory_v2(nvml: Any, handle: Any) -> Callable[[], Values]:
 
     def read() -> Values:
         memory = get(handle, version=version)
-        _check(memory.total, memory.used, memory.free, memory.reserved)
-        return memory.used, memory.free, memory.reserved
+        used, free, reserved = memory.used, memory.free, memory.reserved  # slow: the binding looks at each
+        _check(memory.total, used, free, reserved)
+        return used, free, reserved
 
     return read
 

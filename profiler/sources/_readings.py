@@ -41,7 +41,7 @@ class Reading:
     def read(self, sink: Sink, clock: Clock) -> None:
         """One tick: ask, and store the values or why there are none."""
         gpu = self.gpu
-        if not gpu.ready(sink, clock):
+        if (gpu.lost is not None or gpu.epoch != gpu.library.epoch) and not gpu.ready(sink, clock):
             return
         if gpu.binding != self._binding:
             self.call, self._binding = None, gpu.binding
@@ -57,7 +57,7 @@ class Reading:
             self.store(values, sink, clock)
             return
         t_ns, lowest, sample = clock.now_ns(), self.lowest, sink.sample
-        for track, value, highest in zip(self.tracks, values, self.highest, strict=True):
+        for track, value, highest in zip(self.tracks, values, self.highest):
             if value is not None and track is not None:
                 if lowest <= value <= highest:
                     sample(track, t_ns, value)

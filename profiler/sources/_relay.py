@@ -51,9 +51,12 @@ class Relay:
 
     def read(self, sink: Sink, clock: Clock) -> None:
         """One tick. Raises what a job raises, when all others are done."""
-        self._tell(sink, clock)
-        with self._lock:
-            turn = _Turn([job for job in self._jobs if id(job) not in self._left], sink, clock)
+        jobs = self._jobs
+        if self._left:
+            self._tell(sink, clock)
+            with self._lock:
+                jobs = [job for job in jobs if id(job) not in self._left]
+        turn = _Turn(jobs, sink, clock)
         error: Exception | None = None
         while turn.jobs:
             self._hand_over(turn)
