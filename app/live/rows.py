@@ -88,7 +88,8 @@ class RowReader:
             self.line("gpu.mem_util", "memory ctrl.", "m3", 100, format_share, dashed=True),
             self.line("gpu.sm_active", "SM activity", "m1", 100, format_share),
         ]
-        return self.curves(lines, "gpu.util", ("%", "utilization: any kernel"), top=100)
+        note = "no utilization" if lines[0] is None else "utilization: any kernel"
+        return self.curves(lines, "gpu.util", ("%", note), top=100)
 
     def gpu_memory(self) -> RowData:
         lines = [

@@ -7,8 +7,10 @@ from typing import Any
 
 from profiler.report.page import page
 from profiler.run.reader import Run
+from profiler.run.writer import RunWriter
 from tests.analysis.test_devices import split
 from tests.app.test_live_slices import unified
+from tests.runs import make_run
 
 
 def of(path: Path) -> dict[str, Any]:
@@ -37,3 +39,18 @@ def test_n02_host_memory_is_labelled_and_nothing_is_said_of_room(tmp_path: Path)
     assert dict(told["lacks"])["Memory of the device"].startswith("the GPU's memory is the host's")
     assert not [f for f in told["findings"] if f["title"].startswith("Memory")]
     assert any("memory is not read" in text for text in told["missing"])
+
+
+def test_links_between_gpus_and_what_cuda_makes_of_them_are_told(tmp_path: Path) -> None:
+    def put(writer: RunWriter, start: int) -> None:
+        peers = {"00000000:11:00.0": 4, "00000000:A1:00.0": 2, "00000000:A2:00.0": 2}
+        writer.add_device("GPU-a", 0, "H100", memory_total=80 << 30, properties={
+            "pci_bus_id": "00000000:10:00.0", "nvlink_peers": peers, "pcie_gen": 5, "pcie_width": 16,
+            "cuda_visible": True, "cuda_index": 1})
+        writer.add_device("GPU-b", 1, "H100", properties={"pci_bus_id": "00000000:11:00.0",
+                                                          "cuda_visible": False})
+
+    rows = dict(dict(of(make_run(tmp_path / "a.stepscope", events=put))["settings"])["Machine"])
+    for text in ("4 NVLinks to GPU 1", "4 NVLinks to switches", "PCIe 5 x16", "cuda:1"):
+        assert text in rows["GPU 0"]
+    assert "hidden from CUDA" in rows["GPU 1"] and "NVLink" not in rows["GPU 1"]
