@@ -124,6 +124,8 @@ class Killed:
         self.loss_s: float | None = None
         self.found = "no file"
         self.killed_ns = 0
+        self.code: int | None = None  # of the recorder
+        self.again = 0  # further signals, soon after
 
     def go(self) -> None:
         """Record, kill, and check everything that must hold."""
@@ -164,14 +166,16 @@ class Killed:
             time.sleep(left)
         self.killed_ns = time.monotonic_ns()
         if self.kill.who in ("recorder", "both"):
-            recorder.send_signal(self.kill.number)
+            for _ in range(1 + self.again):
+                recorder.send_signal(self.kill.number)
+                time.sleep(0.01 if self.again else 0)
         if self.kill.who in ("target", "both") and (lines := self._lines()):
             with contextlib.suppress(ProcessLookupError):  # it has ended
                 os.kill(int(lines[0]), self.kill.number)
 
     def _end(self, recorder: subprocess.Popen[bytes]) -> None:
         (self.folder / "go").touch()
-        code = recorder.wait(LIMIT_S)
+        code = self.code = recorder.wait(LIMIT_S)
         until(lambda: not self._left(), LIMIT_S, "nothing of ours is left")
         if self.kill.who == "target":
             assert code in (137, 7), code  # 7: it was not there yet
