@@ -42,6 +42,7 @@ class RemoteTicks:
     def __init__(self, name: str, interval_ns: int) -> None:
         self.name = name
         self.cadence = Cadence(interval_ns, 0)
+        self.news = 0  # ticks that were told last
         self.off: str | None = None
 
 
@@ -205,6 +206,7 @@ class GpuReader:
         cadence = known.cadence
         if done and cadence.begun_ns is None:
             cadence.begun_ns = time.monotonic_ns() - done * interval
+        known.news = done
         cadence.ticks += done
         cadence.missed += missed
         cadence.lateness_sum_ns += late_sum
@@ -233,13 +235,13 @@ class GpuReader:
         return [call for call, crashes in self._crashes.items() if crashes >= CRASHES_OF_A_CALL]
 
     def _back(self) -> None:
-        """It reads again. The ticks between are missed ones."""
+        """It reads again. The ticks between are missed ones, those of its beginning aside."""
         assert self._dead_ns is not None
         dead = time.monotonic_ns() - self._dead_ns
         self._dead_ns = None
         for one in self.ticks.values():
             if one.off is None:
-                one.cadence.missed += dead // one.cadence.interval_ns
+                one.cadence.missed += max(0, dead // one.cadence.interval_ns - one.news)
         if self._deaths <= DEATHS_TOLD:
             self._event("source_back", "the GPUs are read again", "info")
 
