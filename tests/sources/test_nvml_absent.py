@@ -32,15 +32,15 @@ def test_n01_one_unsupported_field_costs_that_field_alone(
 ) -> None:
     child = start_nvml(*PLAN, f"ret:0 {symbol} 3")
     child.open()
-    child.read(times=550)
+    child.read(times=1300)  # in which it is asked again twice
     dump = child.dump()
     assert dump.values(metric) == [] and not [t for t in dump.tracks if t.metric == metric and t.device == 1]
-    assert len(dump.values(metric, gpu=1)) == 550
+    assert len(dump.values(metric, gpu=1)) == 1300
     lost = {"gpu.util": {"gpu.util", "gpu.mem_util"}, "gpu.clock_sm": {"gpu.clock_sm", "gpu.clock_mem"}}.get(
         metric, {metric}
     )
     for other in PLANNED.keys() - lost:
-        assert len(dump.values(other)) == 550, other
+        assert len(dump.values(other)) == 1300, other
     told = [e for e in dump.kinds("field_absent") if metric in e.data["metrics"]]
     assert len(told) == 1 and told[0].device == 1
     assert "not supported" in told[0].text and told[0].data["code"] == 3
@@ -77,6 +77,17 @@ def test_n02_unified_memory_gives_no_numbers_rather_than_zero(start_nvml: Start)
     assert dump.devices[0].memory_total is None and dump.devices[0].properties["unified_memory"] is True
     assert not [t for t in dump.tracks if t.metric.startswith("gpu.mem_u") and t.metric != "gpu.mem_util"]
     assert len(dump.values("gpu.util")) == 2 and len(dump.kinds("field_absent")) == 1
+
+
+def test_n02_the_older_query_is_used_where_the_newer_is_not_supported(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "ret nvmlDeviceGetMemoryInfo_v2 3")
+    child.open()
+    child.read(times=2)
+    dump = child.dump()
+    assert dump.values("gpu.mem_used") == [1324 * MIB] * 2
+    assert dump.values("gpu.mem_free") == [80596 * MIB] * 2
+    assert dump.devices[0].memory_total == 81920 * MIB
+    assert "unified_memory" not in dump.devices[0].properties and dump.events == []
 
 
 def test_n02_total_of_zero_is_no_total(start_nvml: Start) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from profiler.report import html
+from profiler import sources
+from profiler.report import facts, html
 from profiler.run.reader import Run
 from tests.fakes import nvml
+from tests.runs import make_run
+from tests.sources.conftest import NvmlChild
 from tests.sources.test_nvml_run import monitor, values
 
 MIB = 1 << 20
@@ -90,3 +94,34 @@ def test_n15_a_process_without_memory_is_no_number_and_a_999_drops_no_device(run
     assert values(run, "gpu.processes", 0) == {2} and not run.find("gpu.process_mem", device=_of(run, 0))
     assert not [e for e in run.events() if e.kind == "device_lost"] and values(run, "gpu.clock_sm", 1)
     assert "GPU 1, utilization is not read: the driver answers 'unknown error'" in report
+
+
+@pytest.mark.parametrize(("code", "advice"), [
+    (18, "reboot"), (9, "modprobe"), (4, "/dev/nvidia"), (12, "--gpus all"), (999, "nvidia-smi")])
+def test_n05_the_report_gives_each_state_of_the_library_its_own_advice(
+    start_nvml: Callable[..., NvmlChild], tmp_path: Path, code: int, advice: str
+) -> None:
+    child = start_nvml(f"ret nvmlInitWithFlags {code}")
+    assert "error" in child.ask("call", source="fast", method="open")
+    gpu = child.dump().meta["gpu"]
+    with Run.open(make_run(tmp_path / "a.stepscope", meta={"gpu": gpu})) as opened:
+        [line] = [line for line in facts.missing(opened) if line.startswith("GPU figures")]
+        assert gpu["reason"] in line and advice in line
+        assert line in unescape(html.render(opened))
+
+
+def test_n05_the_library_is_asked_again_on_request(start_nvml: Callable[..., NvmlChild]) -> None:
+    child = start_nvml("ret nvmlInitWithFlags 9")
+    assert child.do("describe")["cause"] == "driver_not_loaded"
+    child.plan.set("gpus 1")
+    assert child.do("describe")["state"] == "ok" and len(child.do("describe")["devices"]) == 1
+
+
+def test_n16_nothing_is_ended_by_a_pid_that_the_driver_tells() -> None:
+    """What reads GPUs ends no process; those that the recorder ends are of the tree that it started."""
+    folder = Path(sources.__file__).parent
+    told = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.py")}
+    users = [name for name, text in told.items() if "RunningProcesses" in text or "gpu.process" in text]
+    assert "_gpu_processes.py" in users
+    for name in users:
+        assert not re.search(r"\.(kill|terminate|send_signal|killpg)\(", told[name]), name
