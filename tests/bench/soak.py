@@ -1,12 +1,13 @@
 """A day with eight GPUs at 10 Hz, time compressed: does the recorder's memory grow, how large is the file?
 
-    python tests/bench/soak.py [--hours 24] [--gpus 8] [--rate 10] [--keep FILE] [--culprits]
+    python tests/bench/soak.py [--hours 24] [--gpus 8] [--rate 10] [--minutes M]
+                                [--keep FILE] [--culprits]
 
 The recorder's own sources (GPUs by the stand-in library, host, target's processes, spool), its output,
 overhead, anchors and writer in simulated time: see day.py for what happens in that day. All is in one
 process, also what reads the GPUs, which tells the recorder by its pipe as ever. Printed four times a
 simulated hour: memory of the process, the file, CPU. `--culprits` tells which lines of code hold what has
-grown, from the first quarter to the end; it is slower.
+grown, from the first quarter to the end; it is slower. `--minutes` ends it when so many real ones are over.
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ class Recorder:
         self.writer.finish("finished", self.clock.now_ns())
 
 
-def soak(path: Path, folder: Path, hours: float, count: int, rate: int, culprits: bool) -> bool:
+def soak(path: Path, folder: Path, args: argparse.Namespace) -> bool:
+    count, rate = args.gpus, args.rate
+    end_s = time.monotonic() + 60 * args.minutes
+    real = time.monotonic
     passing = Time()
     passing.install()
     spool = folder / "spool"
@@ -118,7 +122,7 @@ def soak(path: Path, folder: Path, hours: float, count: int, rate: int, culprits
     memory: list[tuple[float, float]] = []
     before = None
     cpu = time.process_time()
-    ticks = round(hours * 3600 * rate)
+    ticks = round(args.hours * 3600 * rate)
     print(f"{'hour':>5} {'memory MB':>10} {'file MB':>8} {'CPU s':>7}", flush=True)
     for tick in range(1, ticks + 1):
         passing.go_to(tick / rate)
@@ -132,14 +136,16 @@ def soak(path: Path, folder: Path, hours: float, count: int, rate: int, culprits
             size = path.stat().st_size / MB
             spent = time.process_time() - cpu
             print(f"{hour:5.2f} {memory[-1][1]:10.1f} {size:8.1f} {spent:7.0f}", flush=True)
-            if culprits and before is None and tick >= ticks // 4:
+            if real() >= end_s:
+                break
+            if args.culprits and before is None and tick >= ticks // 4:
                 tracemalloc.start(6)
                 before = tracemalloc.take_snapshot()
     if before is not None:
         tell(before)
     programs.end()
     recorder.end()
-    return told(path, hours, memory)
+    return told(path, memory[-1][0], memory)
 
 
 def tell(before: tracemalloc.Snapshot) -> None:
@@ -177,6 +183,7 @@ def main() -> int:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--gpus", type=int, default=8)
     parser.add_argument("--rate", type=int, default=10)
     parser.add_argument("--keep", type=Path, help="leave the run here")
@@ -184,7 +191,7 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         path = args.keep or Path(name) / "soak.stepscope"
-        good = soak(path, Path(name), args.hours, args.gpus, args.rate, args.culprits)
+        good = soak(path, Path(name), args)
     return 0 if good else 1
 
 
