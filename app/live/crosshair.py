@@ -57,11 +57,13 @@ class _Moment:
         used, free = self.of("gpu.mem_used"), self.of("gpu.mem_free")
         free_text = format_gib(free)
         power, sm = format_power(self.of("gpu.power")), format_clock(self.of("gpu.clock_sm"))
-        pcie = _join(_gigabytes(self.of("gpu.pcie_rx")), _gigabytes(self.of("gpu.pcie_tx")))
+        pcie, both = (_join(_gigabytes(self.of("gpu.pcie_rx")), _gigabytes(self.of("gpu.pcie_tx"))),
+                      _gigabytes(self.of("gpu.pcie_both")))
         return [
             FactRow("GPU, memory ctrl.", util),
             FactRow("Memory used", format_gib(used), f"{free_text} free" if free_text else ""),
             FactRow("Power, clock", _join(power, sm), format_temperature(self.of("gpu.temperature"))),
+            FactRow("PCIe, both ways", f"{both}\u00a0GB/s") if both else
             FactRow("PCIe rx, tx", f"{pcie}\u00a0GB/s" if pcie else ""),
         ]
 

@@ -12,8 +12,15 @@ STANDIN = Path(__file__).parent / "amdsmi_standin"
 PLAN = "STEPSCOPE_FAKE_AMDSMI_PLAN"
 
 
+def write(path: Path, plan: Mapping[str, Any]) -> None:
+    """Put the plan in the place of what there was, as a whole."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(plan))
+    new.replace(path)
+
+
 def environment(path: Path, plan: Mapping[str, Any], base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Of a process that shall find the stand-in, with the plan written to `path`."""
-    path.write_text(json.dumps(plan))
+    write(path, plan)
     found = os.pathsep.join(filter(None, (str(STANDIN), base.get("PYTHONPATH", ""))))
     return {**base, "PYTHONPATH": found, PLAN: str(path)}

@@ -149,6 +149,17 @@ def test_answers_of_another_shape_cost_their_call_alone(start_amd: Start, source
     assert all(math.isfinite(v) for _, _, v in both.sink.samples)
 
 
+def test_what_is_not_supported_is_asked_again_once_a_minute(start_amd: Start) -> None:
+    both = start_amd(errors={"amdsmi_get_power_info:0": 2, "amdsmi_get_temp_metric:0": 12})
+    both.smi.calls.clear()
+    both.read(10, step_s=5.0)
+    ways, sensors = 3, 2  # all tried at first, of one card; each tick asks the other card once
+    assert both.smi.calls.count("amdsmi_get_power_info") == 10 + ways
+    assert both.smi.calls.count("amdsmi_get_temp_metric") > 10 + 2 * sensors  # this may pass soon
+    both.read(10, step_s=5.0)
+    assert both.smi.calls.count("amdsmi_get_power_info") == 20 + 2 * ways
+
+
 def test_a_library_that_was_shut_down_under_us_is_started_again(start_amd: Start) -> None:
     both = start_amd()
     both.read(2)

@@ -65,7 +65,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = str(Path(__file__).resolve().parents[2])
     loop = [sys.executable, "-c", LOOP, here, str(path), torch_uuid(HIP)]
     command = own_command("record", "--json", "-o", str(path), "--", *loop)
-    env = amdsmi_plan.environment(folder / "plan.json", PLAN)
+    env = {**amdsmi_plan.environment(folder / "plan.json", PLAN), "HIP_VISIBLE_DEVICES": "1"}
     done = subprocess.run(command, env=env, timeout=120, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["state"] == "finished"
@@ -87,6 +87,17 @@ def test_run_file_carries_exactly_the_planned_values(recorded: Path) -> None:
         assert absent == []
         assert run.meta["overhead"]["sources"].keys() >= {"amd", "amd_slow"}
         assert "nvml" not in run.meta["overhead"]["sources"]
+    finally:
+        run.close()
+
+
+def test_which_card_the_program_sees_is_kept(recorded: Path) -> None:
+    run = Run.open(recorded)
+    try:
+        assert run.meta["environment"]["HIP_VISIBLE_DEVICES"] == "1"
+        hidden, seen = (device.properties for device in run.devices)
+        assert hidden["cuda_visible"] is False and "cuda_index" not in hidden
+        assert (seen["cuda_visible"], seen["cuda_index"]) == (True, 0)
     finally:
         run.close()
 
