@@ -130,6 +130,8 @@ def missing(run: Run) -> list[str]:
         if event.kind in ("field_absent", "device_absent", "source_off", "hook_off", "probe_absent",
                           "records_dropped", "spool_damaged", "trace_lost") and quiet not in event.text:
             found[event.text] = None
+    if run.lacks is not None:
+        found[run.lacks] = None
     if run.meta.get("journal_note"):
         found[str(run.meta["journal_note"])] = None
     return list(found)

@@ -50,6 +50,8 @@ def notes(run: Run, facts: Facts) -> tuple[str, ...]:
         how = failure(run.meta.get("exit"))
         found.append(f"The command {how}: the figures are of the steps before" if how else
                      "The recording ended early: the figures are of what was kept")
+    if run.lacks is not None:
+        found.append(run.lacks)
     if steady.kind == "evaluation" and summary is not None and not facts.lacks:
         found.append("No step trains: the figures are of inference")
     events = run.events()

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from profiler.model import Event
 
-KINDS = ("worker_died", "trace_still", "duplicated_data")
+KINDS = ("worker_died", "trace_still", "duplicated_data", "recording_gap", "suspended")
 MOST = 5
 
 
 def troubles(events: Iterable[Event]) -> list[str]:
-    """Sentences: dead workers, data given twice, windows without a step, loops that stand still."""
+    """Sentences: dead workers, data given twice, windows without a step, loops that stand still, and times
+    of which nothing is known."""
     events = list(events)
     found = [event.text for event in events if event.kind in KINDS]
     return [*found[:MOST], *(event.text for event in standing(events)[:MOST])]

@@ -46,6 +46,7 @@ class Run:
     devices: list[Device]
     processes: list[Process]
     tracks: list[Track]
+    lacks: str | None = None  # what of the run is known to be elsewhere
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -90,7 +91,7 @@ class Run:
             if self.state == "recording" and not recorder_alive(self.meta, self.path):
                 self.state = "partial"
                 if self._connection is not None and self._connection.wal and log_beside(self.path) is None:
-                    self.meta["journal_note"] = NO_LOG.format(name=self.path.name)
+                    self.lacks = NO_LOG.format(name=self.path.name)
         return before != (self._version, self._revision, self.state)
 
     @property

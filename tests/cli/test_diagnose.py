@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from profiler.cli import main
+from profiler.run.writer import RunWriter
 from tests.runs import CPU_STAGES_MS, make_run
 
 
@@ -66,3 +67,17 @@ def test_a_hostile_run_cannot_write_to_the_terminal(run_file, capsys):
     text = capsys.readouterr().out
     assert "at " in text and r"\x1b[2J\n\x9b.py" in text
     assert all(c.isprintable() or c in "\n\u00a0" for c in text)
+
+
+def test_s09_what_of_the_run_is_missing_is_a_note(tmp_path, capsys):
+    writer = RunWriter.create(tmp_path / "live.stepscope", {"recorder_pid": 2**22 + 1, "kind": "record"})
+    writer.event(5, "recording_gap", "warning", "Nothing could be written for 9.0 s")
+    writer.commit()
+    (tmp_path / "copy.stepscope").write_bytes((tmp_path / "live.stepscope").read_bytes())
+    assert main(["diagnose", str(tmp_path / "copy.stepscope"), "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any(note.startswith("copy.stepscope-wal is not beside it") for note in notes), notes
+    assert main(["diagnose", str(tmp_path / "live.stepscope"), "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert "Nothing could be written for 9.0 s" in notes and not any("-wal" in note for note in notes)
+    writer.close()

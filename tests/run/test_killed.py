@@ -168,10 +168,10 @@ def test_s09_a_copy_without_its_wal_says_so(tmp_path: Path) -> None:
         copy.write_bytes(path.read_bytes())
     whole.with_name("whole.stepscope-wal").write_bytes(path.with_name("a.stepscope-wal").read_bytes())
     with Run.open(whole) as run:
-        assert len(run.values(track)[0]) == 2520 and "journal_note" not in run.meta
+        assert len(run.values(track)[0]) == 2520 and run.lacks is None
     with Run.open(torn) as run:
         assert (run.state, run.tracks) == ("partial", [])
-        assert run.meta["journal_note"].startswith("torn.stepscope-wal is not beside it")
+        assert run.lacks is not None and run.lacks.startswith("torn.stepscope-wal is not beside it")
     writer.finish("finished", START)
     with Run.open(path) as run:
-        assert "journal_note" not in run.meta
+        assert run.lacks is None
