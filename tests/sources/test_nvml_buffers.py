@@ -142,3 +142,15 @@ def test_a_stamp_is_of_the_clock_that_is_near() -> None:
     assert _buffers.clock_of(wall_us()) == "wall"
     assert _buffers.clock_of(time.monotonic_ns() // 1000) == "monotonic"
     assert _buffers.clock_of(wall_us() + 10_000_000) is None and _buffers.clock_of(0) is None
+
+
+def test_n12_samples_of_another_type_than_is_told_are_none(start_nvml: Start) -> None:
+    """Read as 16 bits wide, 100 000 mW would be 34 464: a value that could be."""
+    newest = wall_us() - 1_000_000
+    child = start_nvml("gpus 1", *stamps(newest))
+    child.open()
+    child.read_slow()
+    child.plan.set("gpus 1", *stamps(newest + 40_000), "junk nvmlDeviceGetSamples wrong_type")
+    child.read_slow()
+    dump = child.dump()
+    assert dump.values(POWER) == [] and [e.data["metrics"] for e in dump.kinds("implausible")] == [[POWER]]

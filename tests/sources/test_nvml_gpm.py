@@ -88,3 +88,13 @@ def test_what_is_no_share_is_missing(value: float) -> None:
     assert rest == [None, 0.5, 0.5]
     pcie = _gpm.PCIE["gpu.pcie_rx"]
     assert pcie.of(3.0) == 3 << 20 and (pcie.of(1e9) or 0) > pcie.highest
+
+
+@pytest.mark.parametrize("line", ["ret nvmlGpmMetricsGet 999", "ret nvmlGpmSampleGet 999"])
+def test_a_reading_that_fails_for_hours_gives_its_samples_back(start_nvml: Start, line: str) -> None:
+    child = start_nvml("gpus 1", "gpm_sm 500", line)  # the stand-in ends its process where too many are kept
+    child.open()
+    child.read_slow(times=200, step_s=61)
+    child.plan.set("gpus 1", "gpm_sm 500")
+    child.read_slow(times=3, step_s=61)
+    assert set(child.dump().values("gpu.sm_active")) == {0.5}
