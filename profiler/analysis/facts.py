@@ -21,7 +21,7 @@ from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, from_when, load_steps
 from profiler.analysis.summary import StepSummary, summarise
 from profiler.analysis.together import waits
-from profiler.model import Device, Process, mapping
+from profiler.model import Device, Event, Process, mapping
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
@@ -31,6 +31,7 @@ LIVE = ("gpu.util", "gpu.power", "gpu.clock_sm", "gpu.mem_used", "gpu.temperatur
         "gpu.other_processes", "host.cpu", "target.cpu", "target.workers_cpu", "target.workers",
         "target.waiting")
 PEAKS = ("gpu.pcie_gen", "gpu.pcie_width")  # the highest counts: an idle card slows its link down
+HEALTH = ("xid", "ecc", "rows", "nvlink", "device_lost")  # kinds of events
 OF_LOOP = ("loop.system", "loop.waiting", "loop.faults", "loop.switches")
 HEAD = 2000  # steps that hold any warm-up
 EARLIER = "earlier"
@@ -74,6 +75,7 @@ class Facts:
     # ns a batch that the loader takes alone, by its workers: measured by `stepscope ceilings`.
     loader_alone: Mapping[int, float] = field(default_factory=dict)
     card: Device | None = None  # that `device` is a slice of, or is
+    health: tuple[Event, ...] = ()  # errors that device and card reported, over the whole run
 
     @property
     def rank(self) -> int | None:
@@ -139,6 +141,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     pauses = load_pauses(run, process, begun)
     return Facts(
         process=told, on_device=on_device, device=device, card=card,
+        health=_health(run, device, card),
         steps=steps, steady=state, summary=summary,
         estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
@@ -233,6 +236,11 @@ def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) 
         return []
     return [span for track in run.find("gpu.throttle", device=device.id)
             for span in throttles(*run.values(track.id, *extent))]
+
+
+def _health(run: Run, *devices: Device | None) -> tuple[Event, ...]:
+    ids = {device.id for device in devices if device is not None}
+    return tuple(event for event in run.events() if event.kind in HEALTH and event.device in ids)
 
 
 def _live(run: Run, device: Device | None, card: Device | None,

@@ -32,7 +32,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """WSL in a container: a name of wrong bytes, no utilization, no memory by process, one pid of nobody."""
     folder = tmp_path_factory.mktemp("odd")
     plan = nvml.Plan(
-        folder / "plan", "gpus 1", r"name GB\xf8\x84bad <b>", "gpm 0", "ret nvmlDeviceGetUtilizationRates 999",
+        folder / "plan", "gpus 1", r"name GB\xf8\x84bad <b>", "gpm 0",
+        "ret nvmlDeviceGetUtilizationRates 999",
         "procs 2", f"proc_pid {FOREIGN}", "proc_mem 18446744073709551615",
         "proc_use 40", "proc_use_count 1", f"proc_use_pid {FOREIGN}",
         "ret nvmlDeviceGetMemoryInfo 3", "ret nvmlDeviceGetMemoryInfo_v2 3")

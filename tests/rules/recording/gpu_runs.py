@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,14 +32,15 @@ SHAPES = {"batches": 60, "changes": 0, "distinct": 1, "common": [64, 3, 8, 8], "
 def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
               of_process: Mapping[str, Planned] | None = None, device_is: Mapping[str, Any] | None = None,
               users: Mapping[int, tuple[str, float | None]] | None = None, every_ms: float = 100.0,
-              busy: Mapping[int, float] | None = None,
+              busy: Mapping[int, float] | None = None, health: Sequence[tuple[Any, ...]] = (),
               memory_total: int = 140 * GIB, out_of_memory: Mapping[str, Any] | None = None,
               **planned: Any) -> Facts:
     """Facts of a planned run.
 
     `torch`: metric to value (by number of the reading), of device and process; `of_process`: of the process
     alone. `users`: pid to (whose, bytes) in NVML's list, `busy`: pid to its share. Other arguments are those
-    of tests.runs.make_run.
+    of tests.runs.make_run. `health`: events of the device as (kind, severity, text, data), or of another one
+    whose UUID comes last.
     """
     planned.setdefault("gpu", {"gpu.util": 0.95})
     steps = planned.setdefault("steps", 60)
@@ -56,6 +57,9 @@ def gpu_facts(path: Path, *, torch: Mapping[str, Planned] | None = None,
             for metric, value in (("gpu.process_mem", size), ("gpu.process_util", (busy or {}).get(pid))):
                 if value is not None:
                     tracks.append((writer.track(metric, device=device, index=pid, properties=who), value))
+        for kind, severity, text, data, *uuid in health:
+            whose = writer.add_device(uuid[0], 1, "NVIDIA H200") if uuid else device
+            writer.event(start + 600 * MS, kind, severity, text, device=whose, data=data)
         if out_of_memory:
             writer.event(start + MS, "out_of_memory", "error", "ran out", process=1, data=out_of_memory)
         for tick in range(int(steps * longest / every_ms) + 8):
