@@ -108,7 +108,7 @@ def test_each_gpu_has_its_own_last_sample(start_nvml: Start) -> None:
 class OneGpu:
     """A GPU whose buffer has three samples more at each look."""
 
-    id, index, binding, handle = 1, 0, 0, None
+    id, index, binding, handle, lost, epoch = 1, 0, 0, None, None, 0
 
     def __init__(self) -> None:
         self.library, self.nvml = self, self

@@ -18,7 +18,7 @@ PLAN = ("mig:1 1", "slices 2", f"slice_total {10240 * MIB}", f"slice_used {77 * 
         "procs 1", "ret:1 nvmlDeviceGetUtilizationRates 3")
 
 
-def test_slices_are_devices_with_their_own_memory_and_activity(start_nvml: Start) -> None:
+def test_n09_slices_are_devices_with_their_own_memory_and_activity(start_nvml: Start) -> None:
     child = start_nvml(*PLAN)
     child.open()
     child.read(times=2)
@@ -58,7 +58,7 @@ def test_a_slice_that_is_taken_away_leaves_the_others(start_nvml: Start) -> None
     assert len(child.dump().kinds("device_back")) == len(dump.events)
 
 
-def test_a_card_without_mig_has_no_slices(start_nvml: Start) -> None:
+def test_n09_a_card_without_mig_has_no_slices(start_nvml: Start) -> None:
     child = start_nvml("gpus 1", "ret nvmlDeviceGetMigMode 3")
     child.open()
     assert len(child.dump().devices) == 1 and child.dump().events == []
@@ -95,3 +95,18 @@ def test_n09_what_torch_tells_of_a_slice_is_the_slices(tmp_path: Path) -> None:
         assert {t.device for t in sink.tracks} == {device}
         sink.tracks.clear()
     assert len(sink.devices) == 3
+
+
+def test_n09_walls_of_permission_and_what_is_not_there_read_differently_and_name_the_slice(
+    start_nvml: Start,
+) -> None:
+    child = start_nvml("gpus 1", "mig 1", "slices 1", "ret nvmlDeviceGetMemoryInfo 4",
+                       "ret nvmlDeviceGetMemoryInfo_v2 4", "ret nvmlDeviceGetUtilizationRates 3")
+    child.open()
+    child.read(times=3)
+    dump = child.dump()
+    assert sorted(e.text for e in dump.kinds("field_absent")) == [
+        "GPU 0 slice 7/0, memory is not read: no permission",
+        "GPU 0, memory is not read: no permission",
+        "GPU 0, utilization is not read: not supported by this device or driver"]
+    assert all(not device.properties.get("unified_memory") for device in dump.devices)
