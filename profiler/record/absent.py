@@ -16,6 +16,7 @@ from profiler.sources import Clock
 
 HELP = "import stepscope; stepscope.attach()"
 LOOKS_S = (2.0, 5.0, 10.0, 30.0)  # after the start; then once a minute
+MOST_TOLD = 20  # processes: in a day thousands may come and go
 GRACE_S = 4.0  # between torch being mapped and the probe's first line lies the import
 _SKIPPING = {"I": "python -I", "E": "python -E", "S": "python -S"}
 
@@ -29,6 +30,7 @@ class AbsentProbes:
         self._begin = time.monotonic()
         self._looks = list(LOOKS_S)
         self._suspects: dict[int, tuple[float, str]] = {}  # pid -> first seen, cause
+        self._told: set[int] = set()
         self._settled: set[int] = set()  # told, or known to have no reason to speak
 
     def tick(self, sink: Sink, clock: Clock) -> None:
@@ -73,6 +75,9 @@ class AbsentProbes:
             elif time.monotonic() - seen >= grace_s:
                 del self._suspects[pid]
                 self._settled.add(pid)
+                if len(self._told) >= MOST_TOLD:
+                    continue
+                self._told.add(pid)
                 text = f"Process {pid} uses torch and sends no steps: {why}. This line in it helps: {HELP}"
                 sink.event(clock.now_ns(), "probe_absent", "warning", text,
                            data={"pid": pid, "cause": why, "help": HELP})

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from profiler.sources._usage import start_of
+
 NAME = re.compile(r"([0-9]{1,10})\.([0-9]{1,9})\.spool")
 CHUNK = 1 << 18
 MAX_LINE = 1 << 22  # a probe writes lines of some hundred bytes
@@ -70,7 +72,8 @@ class Segments:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._over = False
+        self._at = 0, 0  # the segment that is being read
+        self._over: set[tuple[int, int]] = set()
         self._open: dict[tuple[int, int], Segment] = {}
         self.torn: dict[int, int] = {}  # pid -> lines that lost their end or were overlong
 
@@ -84,20 +87,24 @@ class Segments:
             segment = self._open.get((pid, number))
             if segment is None:
                 segment = self._open[pid, number] = Segment(path)
-            self._over = False
+            self._at = pid, number
             for line in segment.lines():
                 yield pid, line
-            closed = closed or self._over
+            closed = closed or (self._at in self._over and start_of(pid) is None)
             self._count(pid, segment.overlong + (closed and segment.unfinished))
             segment.overlong = 0
             if closed:
                 with suppress(OSError):
                     path.unlink()
                     del self._open[pid, number]
+                    self._over.discard((pid, number))
 
     def over(self) -> None:
-        """The process whose line is being read writes no more: a machine has thousands of them in a day."""
-        self._over = True
+        """The process whose line is being read writes no more; its file goes with it.
+
+        A day has thousands of them. While a process lives its file shows that it has a probe.
+        """
+        self._over.add(self._at)
 
     def _present(self) -> list[tuple[int, int]]:
         try:

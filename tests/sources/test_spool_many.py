@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from profiler.sources import _segments
 from profiler.sources import spool as module
 from tests.sources.spooling import Spool
+
+PID = 5_000_000  # and following: more than Linux gives out
 
 
 @pytest.fixture
@@ -26,26 +29,34 @@ def _lives(spool: Spool, pid: int, index: int = 1) -> None:
 
 
 def test_the_file_of_a_process_that_ended_goes(spool: Spool) -> None:
-    _lives(spool, 70)
-    spool.write(_hello(spool, 71), spool.step(1), pid=71)
+    _lives(spool, PID)
+    spool.write(_hello(spool, PID + 1), spool.step(1), pid=PID + 1)
     spool.read()
-    assert [path.name for path in spool.directory.iterdir()] == ["71.0.spool"]
+    assert [path.name for path in spool.directory.iterdir()] == [f"{PID + 1}.0.spool"]
     assert len(spool.sink.values("step.wall")) == 2
 
 
+def test_a_process_that_has_said_good_bye_and_lives_keeps_its_file(spool: Spool) -> None:
+    """Its file is what shows that the probe is in there."""
+    _lives(spool, os.getpid())
+    spool.read()
+    spool.read()
+    assert spool.path(os.getpid()).exists()
+
+
 def test_a_pid_that_is_given_out_again_is_another_process(spool: Spool) -> None:
-    _lives(spool, 70)
+    _lives(spool, PID)
     spool.read()
-    _lives(spool, 70, index=2)
+    _lives(spool, PID, index=2)
     spool.read()
-    assert [process.command for process in spool.sink.processes] == ["70.py", "70.py"]
+    assert [process.command for process in spool.sink.processes] == [f"{PID}.py", f"{PID}.py"]
     assert len(spool.sink.values("step.wall")) == 2
     assert not list(spool.directory.iterdir())
 
 
 def test_processes_that_ended_do_not_count_as_many(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PROCESSES", 3)
-    for pid in range(100, 120):
+    for pid in range(PID, PID + 20):
         _lives(spool, pid)
         spool.read()
     assert len(spool.sink.values("step.wall")) == 20
@@ -54,7 +65,7 @@ def test_processes_that_ended_do_not_count_as_many(spool: Spool, monkeypatch: py
 
 def test_more_processes_than_can_be_kept_are_told_once(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_PROCESSES", 2)
-    for pid in (100, 101, 102, 103):
+    for pid in range(PID, PID + 4):
         spool.write(_hello(spool, pid), spool.step(1), pid=pid)
     spool.read()
     assert len(spool.sink.values("step.wall")) == 2
@@ -71,11 +82,11 @@ def test_a_file_without_news_is_not_opened(spool: Spool, monkeypatch: pytest.Mon
         return careful(path)
 
     monkeypatch.setattr(_segments, "open_regular", counted)
-    for pid in range(100, 110):
+    for pid in range(PID, PID + 10):
         spool.write(_hello(spool, pid), pid=pid)
     spool.read()
     opened.clear()
-    spool.write(spool.step(1), pid=105)
+    spool.write(spool.step(1), pid=PID + 5)
     spool.read()
-    assert [path.name for path in opened] == ["105.0.spool"]
+    assert [path.name for path in opened] == [f"{PID + 5}.0.spool"]
     assert len(spool.sink.values("step.wall")) == 1
