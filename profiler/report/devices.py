@@ -9,7 +9,7 @@ from profiler.analysis.link import link_rate
 from profiler.analysis.readings import User, users
 from profiler.model import Device, mapping
 from profiler.rules.words import listed
-from profiler.units import format_gib, format_number, format_share
+from profiler.units import format_clock, format_gib, format_number, format_share
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
@@ -57,13 +57,16 @@ def _memory(told: Mapping[str, Any]) -> str:
 def _device(run: Run, device: Device) -> str:
     of = device.properties
     power, link = of.get("power_limit_w"), link_rate(of)
+    clock = of.get("max_clock_sm")
     shown, number = of.get("cuda_visible"), of.get("cuda_index")
     used = run.find("gpu.mem_used", device=device.id)
     older = any(track.properties.get("version") == "v1" for track in used)
     visible = "hidden from CUDA" if shown is False else f"cuda:{number}" if shown is True else ""
     return listed((
         device.name, "memory of the host" if of.get("unified_memory") else format_gib(device.memory_total),
-        f"up to {format_number(power)} W" if power else "", link[1] if link else "", _nvlinks(run, device),
+        f"up to {format_number(power)} W" if power else "",
+        f"SM clock up to {format_clock(clock)}" if isinstance(clock, int | float) else "",
+        link[1] if link else "", _nvlinks(run, device),
         "used memory is with what the driver reserves (v1 query)" if older else "", visible, device.uuid))
 
 

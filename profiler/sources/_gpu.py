@@ -82,7 +82,7 @@ class Gpu:
             self._tell(sink, clock, "device_lost", "error", f"does not answer: {why}")
 
     def _tell(self, sink: Sink, clock: Clock, kind: str, severity: str, text: str) -> None:
-        sink.event(clock.now_ns(), kind, severity, f"GPU {self.index} ({self.name}) {text}", device=self.id)
+        sink.event(clock.now_ns(), kind, severity, f"{self.title} ({self.name}) {text}", device=self.id)
 
     def _renew(self) -> None:
         """Take a new handle. The index may be another device's by now, the UUID tells."""
@@ -106,6 +106,11 @@ class Gpu:
         """Made of the index where the driver has none, or only bytes that are no text."""
         told = text_of(self.library.nvml.nvmlDeviceGetUUID, handle)
         return _no_uuid(index) if not told or "\ufffd" in told else told
+
+    @property
+    def title(self) -> str:
+        """What events call it."""
+        return f"GPU {self.index}"
 
     @property
     def power_bound(self) -> float:

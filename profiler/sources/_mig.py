@@ -42,6 +42,11 @@ class Slice(Gpu):
         return found
 
     @property
+    def title(self) -> str:
+        of = self.properties
+        return f"GPU {self.index} slice {of.get('gpu_instance', '?')}/{of.get('compute_instance', '?')}"
+
+    @property
     def older_name(self) -> str:
         """As drivers before 470 named it, which CUDA still understands."""
         of = self.properties

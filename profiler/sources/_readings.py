@@ -166,7 +166,7 @@ class Reading:
             return
         last = "; what follows is not told" if self._events == MAX_EVENTS else ""
         severity = "warning" if kind == "implausible" else "info"
-        sink.event(t_ns, kind, severity, f"GPU {self.gpu.index}, {text}{last}", device=self.gpu.id,
+        sink.event(t_ns, kind, severity, f"{self.gpu.title}, {text}{last}", device=self.gpu.id,
                    data={**(data or {}), "field": self.field.title, "metrics": list(self.field.metrics)})
 
 
