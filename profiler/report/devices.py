@@ -64,7 +64,7 @@ def _device(run: Run, device: Device) -> str:
     visible = "hidden from CUDA" if shown is False else f"cuda:{number}" if shown is True else ""
     return listed((
         device.name, "memory of the host" if of.get("unified_memory") else format_gib(device.memory_total),
-        f"up to {format_number(power)} W" if power else "",
+        f"up to {format_number(power)} W" if isinstance(power, int | float) else "",
         f"SM clock up to {format_clock(clock)}" if isinstance(clock, int | float) else "",
         link[1] if link else "", _nvlinks(run, device),
         "used memory is with what the driver reserves (v1 query)" if older else "", visible, device.uuid))
