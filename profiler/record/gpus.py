@@ -115,14 +115,16 @@ class GpuReader:
         turn = 0
         while not self._stopping.is_set():
             begun = time.monotonic()
+            self._done = False
             death = Death(*self._live())
-            if self._done or self._stopping.is_set():
+            if self._stopping.is_set() or (self._done and not self.devices):
                 return
             turn = 0 if time.monotonic() - begun > HEALTHY_S else turn
             delay = AGAIN_S[min(turn, len(AGAIN_S) - 1)]
             turn += 1
             self._dead_ns = self._dead_ns or time.monotonic_ns()
-            self._tell_death(death, delay)
+            if not self._done:  # else its driver is not there now, which it has said itself
+                self._tell_death(death, delay)
             self._stopping.wait(delay)
 
     def _live(self) -> tuple[int, bytes]:
@@ -192,7 +194,7 @@ class GpuReader:
         self.peak_rss = max(self.peak_rss, count(rss))
         for source, ticks in mapping(told).items():
             self._count(text(source, 50), ticks)
-        if self._dead_ns is not None and any(one.off is None for one in self.ticks.values()):
+        if self._dead_ns is not None and self._taker.has_devices:
             self._back()
 
     def _count(self, name: str, ticks: list[Any]) -> None:

@@ -163,6 +163,11 @@ class Taker:
         del self._track_ids[1:]
         self._earlier = dict(self._told)
 
+    @property
+    def has_devices(self) -> bool:
+        """Whether this writer has told of one."""
+        return bool(self._device_ids)
+
     def feed(self, data: bytes) -> None:
         """Take what was read. BadRecord when the writer has gone mad; it is not to be read any further."""
         self._pending += data

@@ -4,116 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
-from profiler.model import Event
-from profiler.run.reader import Run
-from tests.fakes import nvml
-from tests.record.running import PYTHON, environment, opened, recording, running, script
+from tests.record.gpu_recording import PATIENCE, Record, held_by, loaded, tracks
+from tests.record.running import opened, running
 from tests.waiting import until
-
-WAITING = """
-    import pathlib, time
-    pathlib.Path("started").touch()
-    while not pathlib.Path("end").exists():
-        time.sleep(0.01)
-    raise SystemExit(7)
-    """
-PATIENCE = 60.0
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return nvml.build(tmp_path_factory.mktemp("nvml"))
-
-
-class Watched:
-    """A recording that runs, with the file that it writes."""
-
-    def __init__(self, folder: Path, recorder: subprocess.Popen[bytes], plan: nvml.Plan) -> None:
-        self.folder, self.recorder, self.plan = folder, recorder, plan
-        self.run = Run.open(until(lambda: self._file(), PATIENCE))
-
-    def _file(self) -> Path | None:
-        path = self.folder / "run.stepscope"
-        return path if path.exists() and (self.folder / "started").exists() else None
-
-    def events(self, kind: str) -> list[Event]:
-        self.run.refresh()
-        return [event for event in self.run.events() if event.kind == kind]
-
-    def wait_event(self, kind: str, number: int = 1) -> Event:
-        return until(lambda: self.events(kind)[number - 1:], PATIENCE, kind)[-1]
-
-    def count(self, metric: str, gpu: int = 0) -> int:
-        self.run.refresh()
-        return sum(len(self.run.values(track)[0]) for track in tracks(self.run, metric, gpu))
-
-    def wait_more(self, metric: str, gpu: int = 0) -> None:
-        """Until there are values that are not there now."""
-        now = self.count(metric, gpu)
-        until(lambda: self.count(metric, gpu) > now + 1, PATIENCE, metric)
-
-    def reader(self) -> psutil.Process | None:
-        """The process that reads the GPUs, if there is one."""
-        for child in psutil.Process(self.recorder.pid).children():
-            try:
-                if "gpu-read" in child.cmdline() and child.status() != psutil.STATUS_ZOMBIE:
-                    return child
-            except psutil.Error:
-                continue
-        return None
-
-    def target(self) -> psutil.Process:
-        children = psutil.Process(self.recorder.pid).children()
-        return next(child for child in children if child.cmdline()[-1].endswith("script.py"))
-
-    def end(self) -> None:
-        (self.folder / "end").touch()
-        assert self.recorder.wait(PATIENCE) == 7
-
-
-def tracks(run: Run, metric: str, gpu: int = 0) -> list[int]:
-    device = next((d.id for d in run.devices if d.uuid.endswith(str(gpu))), None)
-    return [] if device is None else [track.id for track in run.find(metric, device=device)]
-
-
-def loaded(process: psutil.Process) -> bool:
-    """Whether it has loaded the driver's library."""
-    return nvml.SONAME in Path(f"/proc/{process.pid}/maps").read_text()
-
-
-def held_by(process: psutil.Process) -> set[str]:
-    """What its descriptors lead to."""
-    return {str(link.readlink()) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
-
-
-Record = Callable[..., Any]
-
-
-@pytest.fixture
-def watched(library: Path, tmp_path: Path) -> Record:
-    @contextmanager
-    def start(*lines: str) -> Iterator[Watched]:
-        plan = nvml.Plan(tmp_path / "plan", *lines)
-        env = {**nvml.environment(library, plan, environment(tmp_path)),
-               "STEPSCOPE_TEST_LIBRARY_DIR": str(library)}
-        with recording(tmp_path, "--", PYTHON, str(script(tmp_path, WAITING)), env=env) as recorder:
-            one = Watched(tmp_path, recorder, plan)
-            try:
-                yield one
-            finally:
-                one.run.close()
-
-    return start
-
 
 CRASHES = [("nvmlDeviceGetPowerUsage", signal.SIGSEGV), ("nvmlDeviceGetPcieThroughput", signal.SIGABRT),
            pytest.param("nvmlDeviceGetTemperature", signal.SIGBUS, marks=pytest.mark.slow)]
@@ -176,6 +74,24 @@ def test_n17_a_call_that_crashes_twice_is_left_out(watched: Record, tmp_path: Pa
     with opened(tmp_path) as run:
         assert [event.kind for event in run.events()].count("gap") == 2
         assert run.meta["gpu"]["state"] == "ok"
+
+
+@pytest.mark.slow  # ten seconds pass before the third life
+def test_n05_a_driver_that_is_loaded_anew_after_a_crash_is_read_again(watched: Record) -> None:
+    with watched() as one:
+        one.wait_more("gpu.util")
+        one.plan.set("crash nvmlDeviceGetPowerUsage 6")
+        one.wait_event("gap")
+        one.plan.set("ret nvmlInitWithFlags 9")
+        one.wait_event("source_off")
+        assert one.events("source_back") == []
+        one.plan.set()
+        one.wait_event("source_back")
+        one.wait_more("gpu.util")
+        assert len(one.events("gap")) == len(one.events("source_off")) == 1
+        one.run.refresh()
+        assert one.run.meta["gpu"]["state"] == "ok"
+        one.end()
 
 
 def test_n17_gpus_that_come_back_under_another_index_keep_their_tracks(
@@ -255,6 +171,21 @@ def test_n11_a_library_that_hangs_holds_up_neither_recording_nor_end(
         assert run.find("host.cpu") and "overhead" in run.meta
 
 
+def test_n11_a_library_that_hangs_as_a_whole_comes_back(watched: Record, tmp_path: Path) -> None:
+    with watched("gpus 1") as one:
+        one.wait_more("gpu.util")
+        one.plan.set("gpus 1", "hang *")
+        absent = one.wait_event("field_absent")
+        one.wait_more_of_host()
+        one.plan.set("gpus 1")
+        one.wait_event("field_back")
+        one.wait_more("gpu.util")
+        one.end()
+    assert "does not answer" in absent.text
+    with opened(tmp_path) as run:
+        assert [event.kind for event in run.events() if event.kind in ("gap", "source_off")] == []
+
+
 def test_n11_a_reader_that_stands_still_holds_up_no_end(watched: Record, tmp_path: Path) -> None:
     with watched() as one:
         one.wait_more("gpu.util")
@@ -295,4 +226,3 @@ def test_what_the_reader_costs_is_the_recorders_cost(watched: Record, tmp_path: 
         assert list(overhead["sources"]) == ["nvml", "nvml_slow", "host", "spool"]
         nvml_ticks = overhead["sources"]["nvml"]
         assert nvml_ticks["asked_hz"] == 10 and nvml_ticks["ticks"] >= 2 and nvml_ticks["lateness_max_ns"] > 0
-        assert nvml_ticks["rate_hz"] >= 9 or nvml_ticks["missed"]
