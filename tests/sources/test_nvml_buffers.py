@@ -154,3 +154,32 @@ def test_n12_samples_of_another_type_than_is_told_are_none(start_nvml: Start) ->
     child.read_slow()
     dump = child.dump()
     assert dump.values(POWER) == [] and [e.data["metrics"] for e in dump.kinds("implausible")] == [[POWER]]
+
+
+class Stale(OneGpu):
+    """A driver that gives its whole buffer whatever was asked; it grows by one sample at each look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.looks, self.since = self.newest, 0, list[int]()
+
+    def nvmlDeviceGetSamples(self, handle: None, kind: int, since: int) -> tuple[int, list[Any]]:
+        self.looks += 1
+        self.since.append(since)
+        return 1, [SimpleNamespace(timeStamp=self.first + i * 20_000, sampleValue=SimpleNamespace(uiVal=i))
+                   for i in range(self.looks)]
+
+
+def test_n12_the_last_time_stamp_is_asked_from_and_older_samples_are_dropped() -> None:
+    gpu, sink, run_ns = Stale(), ListSink(), [time.time_ns()]
+
+    def now_ns() -> int:  # a clock that goes ahead: by it alone an old sample would be a new one
+        run_ns[0] += 1_000_000_000
+        return run_ns[0]
+
+    buffer = _buffers.Buffer(gpu, "samples", UTIL, 1, 0.01, 1.0)  # type: ignore[arg-type]
+    clock: Any = SimpleNamespace(now_ns=now_ns)
+    for _ in range(5):
+        buffer.read(sink, clock)
+    assert [value for _, _, value in sink.samples] == pytest.approx([0.01, 0.02, 0.03, 0.04])
+    assert gpu.since == [0, *(gpu.first + i * 20_000 for i in range(4))]
