@@ -12,7 +12,7 @@ from app.live.series import find_gaps, to_band, to_curve
 from app.live.state import Live, Where
 from app.live.steps import bars
 from app.widgets.chart_data import CurveData, Folded, Line, Note, RowData, StepBars, Stretch
-from profiler.analysis.devices import OWN, card_of
+from profiler.analysis.devices import OWN, OWN_OF_PART, card_of
 from profiler.analysis.series import throttles
 from profiler.metrics import stage_title
 from profiler.model import STAGES, Device, Event, Track
@@ -79,7 +79,8 @@ class RowReader:
         return (Note(x, took / 1e6, f"slow {stage_title(stage)}, {format_number(took / 1e6)}{NBSP}ms"),)
 
     def activity(self) -> RowData:
-        if self.whole:  # a slice has no utilization of its own
+        if self.whole and self.device and "part_of" not in self.device.properties:
+            # a slice of MIG has no utilization of its own
             own = [self.line("gpu.sm_active", "SM activity", "m2", 100, format_share),
                    self.line("gpu.dram_active", "DRAM", "m3", 100, format_share, dashed=True)]
             return self.curves(own, "gpu.sm_active", ("%", "SM activity of the slice"), top=100)
@@ -150,7 +151,8 @@ class RowReader:
 
     def track(self, metric: str, torch: bool = False) -> Track | None:
         on_device = metric.startswith(("gpu.", "torch."))
-        device = self.card if metric.startswith("gpu.") and metric not in OWN else self.device
+        own = OWN + OWN_OF_PART if self.device and "part_of" in self.device.properties else OWN
+        device = self.card if metric.startswith("gpu.") and metric not in own else self.device
         tracks = self.run.find(metric, device=device.id if on_device and device else None,
                                process=self.process if torch else None)
         return tracks[0] if tracks else None

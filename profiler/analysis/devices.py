@@ -19,11 +19,12 @@ SHARED = ("gpu.clock_sm", "gpu.clock_mem", "gpu.temperature", "gpu.throttle", "g
 
 OWN = ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved", "gpu.sm_active", "gpu.sm_occupancy",
        "gpu.tensor_active", "gpu.dram_active", "gpu.processes", "gpu.other_processes", "gpu.process_mem")
+OWN_OF_PART = ("gpu.util", "gpu.mem_util")  # of a part of a split AMD card also these
 
 
 def card_of(run: Run, device: Device) -> Device:
-    """The card that a slice is a part of; a card itself."""
-    parent = device.properties.get("mig_parent")
+    """The card that a slice is a part of, or the part that tells what is the whole card's; a card itself."""
+    parent = device.properties.get("mig_parent") or device.properties.get("part_of")
     return next((card for card in run.devices if card.uuid == parent), device) if parent else device
 
 

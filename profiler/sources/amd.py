@@ -57,6 +57,7 @@ class AmdSource:
         for text in found.failures:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
         tell_visible(gpus)
+        tell_parts(gpus)
         names = names_of(gpus)
         for gpu in gpus:
             gpu.properties["also_named"] = sorted(n for n, of in names.items() if of is gpu and n != gpu.uuid)
@@ -101,6 +102,19 @@ def find(library: AmdLibrary) -> tuple[Found, tuple[str, str, str] | None]:
     if found.gpus:
         return found, None
     return found, ("unknown", found.failures[0], NO_DEVICES[2]) if found.failures else NO_DEVICES
+
+
+def tell_parts(gpus: Sequence[AmdGpu]) -> None:
+    """Put the UUID of its card's first part, which tells what is the whole card's, into each other part."""
+    first = {_bus(gpu): gpu.uuid for gpu in gpus if not gpu.part}
+    for gpu in gpus:
+        if gpu.part and (uuid := first.get(_bus(gpu))) is not None:
+            gpu.properties["part_of"] = uuid
+
+
+def _bus(gpu: AmdGpu) -> str:
+    """Its place on the bus without the function, by which parts of a card differ."""
+    return str(gpu.properties.get("pci_bus_id") or gpu.uuid).partition(".")[0]
 
 
 def tell_visible(gpus: Sequence[AmdGpu]) -> None:

@@ -62,6 +62,24 @@ def test_rows_and_cells_are_named_for_the_card(tmp_path: Path) -> None:
     assert said["PCIe, both ways"] == "2.00\u00a0GB/s" and "PCIe rx, tx" not in said
 
 
+def test_a_part_of_a_split_card_has_its_own_utilization_and_the_cards_power(tmp_path: Path) -> None:
+    def tell(writer: RunWriter, start: int) -> None:
+        card = writer.add_device("amd", 0, "AMD card", properties={"vendor": "AMD", "power_limit_w": 750})
+        part = writer.add_device("amd/1", 1, "AMD card",
+                                 properties={"vendor": "AMD", "part": 1, "part_of": "amd"})
+        for device, metric, value in ((card, "gpu.util", 0.1), (card, "gpu.power", 400.0),
+                                      (part, "gpu.util", 0.7)):
+            track = writer.track(metric, device=device)
+            for k in range(50):
+                writer.sample(track, start + k * 100_000_000, value)
+
+    with Run.open(make_run(tmp_path / "r.stepscope", events=tell)) as run:
+        found = charts.query(run, Live(), Where(0, 5, 400, run.devices[1].id))
+    rows = {row.key: row.data for row in found.rows}
+    assert rows["activity"].lines[0].newest == pytest.approx(70)
+    assert rows["power"].lines[0].newest == 400 and rows["power"].notes == ("W of 750", "of the whole card")
+
+
 def test_a_card_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     gpu = {"state": "absent", "cause": "no_binding", "hint": "install it",
            "reason": "There is an AMD GPU, and the Python package amdsmi is not usable: it is not installed"}

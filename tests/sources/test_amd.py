@@ -173,12 +173,14 @@ def test_processes_are_ours_or_others(start_amd: Start) -> None:
 
 def test_parts_of_a_split_card_are_devices_and_power_is_told_once(start_amd: Start) -> None:
     values = {"uuid": "one-card", "compute_partition": "CPX", **{f"partition:{i}": i for i in range(4)},
+              **{f"bdf:{i}": f"0000:0c:00.{i}" for i in range(4)},
               **{f"gfx_activity:{i}": 10 * i for i in range(4)}}
     both = start_amd(gpus=4, values=values)
     both.read(times=2)
     both.read_slow(times=2)
     assert [d.uuid for d in both.sink.devices] == ["one-card", "one-card/1", "one-card/2", "one-card/3"]
     assert [d.properties.get("part") for d in both.sink.devices] == [None, 1, 2, 3]
+    assert [d.properties.get("part_of") for d in both.sink.devices] == [None, *["one-card"] * 3]
     for gpu in range(4):
         assert both.values("gpu.util", gpu) == [gpu / 10] * 2
         assert len(both.values("gpu.mem_used", gpu)) == len(both.values("gpu.processes", gpu)) == 2
