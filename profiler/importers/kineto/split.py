@@ -28,6 +28,7 @@ from profiler.importers.kineto.source import BLOCK, Blocks, Source
 from profiler.importers.kineto.tables import Part
 from profiler.importers.kineto.tally import Tally
 from profiler.importers.kineto.times import InexactTimes
+from profiler.machine import cpu_quota
 from profiler.trace.model import NONE
 
 HOPELESS = 200_000  # events in a row, from the first one on, of which none can be used
@@ -62,6 +63,7 @@ def read(path: Path, source: Source, watch: Callable[[], None]) -> tuple[Columns
     Processes are forked, which only a process of a single thread may do.
     """
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    cores = min(cores, int(cpu_quota() or cores))  # a container's share
     if cores < 2 or threading.active_count() > 1:
         return None
     children: list[_Child] = []

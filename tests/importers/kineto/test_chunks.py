@@ -113,6 +113,7 @@ def several(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     monkeypatch.setattr(split, "read", spy)
     monkeypatch.setattr(split, "LARGE", 0)
+    monkeypatch.setattr(split, "cpu_quota", lambda: None)
     monkeypatch.setattr(threading, "active_count", lambda: 1)  # the tests' own threads do not matter here
     return answers
 
@@ -131,6 +132,18 @@ def test_any_number_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     [shared] = kineto.load(path)
     assert [answer is not None for answer in several] == [False, True]
     assert columns(shared) == columns(alone)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only on Linux")
+@pytest.mark.parametrize(("quota", "alone"), [(0.5, True), (1.5, True), (2.0, False), (None, False)])
+def test_a_container_with_the_time_of_one_core_gets_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: list[Any], quota: float | None, alone: bool
+) -> None:
+    path = large(tmp_path / "t.json", "base")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    monkeypatch.setattr(split, "cpu_quota", lambda: quota)
+    kineto.load(path)
+    assert [answer is None for answer in several] == [alone]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only on Linux")
