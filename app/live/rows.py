@@ -239,7 +239,7 @@ def absent_reason(run: Run, events: Sequence[Event], metric: str, device: Device
     for event in reversed(events):
         fields = [event.data.get("metric"), event.data.get("field"), *_listed(event.data.get("metrics"))]
         same_device = event.device is None or device is None or event.device == device.id
-        if event.kind == "field_absent" and same_device and metric in fields:
+        if event.kind in ("field_absent", "implausible") and same_device and metric in fields:
             return event.text
     for event in reversed(events):
         if event.kind == "source_off":

@@ -90,6 +90,14 @@ def test_n13_absurd_power_is_in_no_peak_axis_or_mean_and_the_report_says_so(run:
     assert "3 700 000" not in report.replace(event.text, "")
 
 
+def test_n13_where_no_value_was_plausible_the_window_says_so(run: Run) -> None:
+    rows = pytest.importorskip("app.live.rows")
+    [event] = [e for e in run.events() if e.kind == "implausible"]
+    card = next(d for d in run.devices if d.index == 1)
+    assert rows.absent_reason(run, [event], "gpu.power", card) == event.text
+    assert rows.absent_reason(run, [event], "gpu.util", card) != event.text
+
+
 def test_n15_a_process_without_memory_is_no_number_and_a_999_drops_no_device(run: Run, report: str) -> None:
     assert values(run, "gpu.processes", 0) == {2} and not run.find("gpu.process_mem", device=_of(run, 0))
     assert not [e for e in run.events() if e.kind == "device_lost"] and values(run, "gpu.clock_sm", 1)
