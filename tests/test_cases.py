@@ -44,21 +44,32 @@ COVERED = {
     "N17": ("sources/test_nvml_lost.py", "record/test_gpus.py"),
     "S01": ("probe/test_scripts.py::test_module_with_spawned_workers_relative_data_and_a_status",
             "record/test_target.py::test_arguments_paths_and_modules"),
-    "S02": ("experiments/test_matrix_runs.py::test_ranks_run_under_torchrun",),
-    "S05": ("record/test_target.py::test_terminated_recorder_ends_the_tree_in_stages",
+    "S02": ("experiments/test_matrix_runs.py::test_ranks_run_under_torchrun",
+            "record/test_cases_tree.py::test_s02_no_flag_is_swallowed",
+            "record/test_cases_tree.py::test_s02_each_life_of_a_rank_is_a_process_of_its_own"),
+    "S05": ("record/test_cases_tree.py::test_s05_a_stop_leaves_nothing_of_the_tree",
+            "record/test_cases_tree.py::test_s05_what_cannot_be_ended_is_listed",
+            "record/test_target.py::test_terminated_recorder_ends_the_tree_in_stages",
             "record/test_processes.py::test_what_a_workload_leaves_behind_is_ended",
             "record/test_processes.py::test_a_workload_ends_with_its_killed_recorder"),
-    "S07": ("analysis/test_summary.py::test_epoch_starts_are_apart_from_the_run_s_own",),
+    "S06": ("record/test_cases_workers.py::test_s06_the_cause_is_explained",
+            "record/test_cases_workers.py::test_s06_no_step_for_many_medians_is_said_while_it_lasts",
+            "probe/test_cases.py", "sources/test_standstill.py"),
+    "S07": ("record/test_cases_loops.py::test_s07_no_advice_to_add_workers_from_start_up",
+            "record/test_cases_loops.py::test_s07_iterable_data_that_each_worker_gives_is_flagged",
+            "analysis/test_summary.py::test_epoch_starts_are_apart_from_the_run_s_own",),
+    "S08": ("record/test_cases_loops.py::test_s08_a_window_without_progress_is_closed_and_marked",
+            "record/test_cases_loops.py::test_s08_the_job_lives_on"),
     "S09": ("run/test_killed.py::test_killed_at_any_moment", "run/test_full_disk.py::test_the_system_refuses",
             "record/test_control.py::test_full_disk_is_told_and_the_command_goes_on",
             "run/test_writer.py::test_network_file_systems_have_no_wal",
             "run/test_damaged.py::test_read_only_media"),
     "S11": ("run/test_writer.py::test_very_short_runs",
             "run/test_writer.py::test_what_is_not_finite_is_missing",
+            "record/test_cases_tree.py::test_s11_compare_refuses",
             "test_cases.py::test_s11_very_short_runs_say_nothing_that_they_cannot"),
 }
-UNCOVERED = {"S06": "workers that are killed by SIGBUS, or that never answer",
-             "S08": "a step that blocks once its trace window is open"}
+UNCOVERED: dict[str, str] = {}
 
 
 @pytest.mark.parametrize("case", COVERED)

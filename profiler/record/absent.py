@@ -18,6 +18,7 @@ HELP = "import stepscope; stepscope.attach()"
 LOOKS_S = (2.0, 5.0, 10.0, 30.0)  # after the start; then once a minute
 MOST_TOLD = 20  # processes: in a day thousands may come and go
 GRACE_S = 4.0  # between torch being mapped and the probe's first line lies the import
+ENTERED_S = 120.0  # the same where the probe has said that the import begins: slow disks, busy machines
 _SKIPPING = {"I": "python -I", "E": "python -E", "S": "python -S"}
 
 
@@ -59,6 +60,9 @@ class AbsentProbes:
         pids = {path.name.partition(".")[0] for path in self._spool.glob("*.spool")}
         return {int(pid) for pid in pids if pid.isdigit()}
 
+    def _entered(self, pid: int) -> bool:
+        return (self._spool / f"{pid}.entered").exists()
+
     @staticmethod
     def _heard(process: psutil.Process, spoken: set[int]) -> bool:
         # a loader worker has torch in memory from its parent, which speaks for it
@@ -72,7 +76,7 @@ class AbsentProbes:
             if pid in spoken:
                 del self._suspects[pid]
                 self._settled.add(pid)
-            elif time.monotonic() - seen >= grace_s:
+            elif time.monotonic() - seen >= (ENTERED_S if self._entered(pid) else grace_s):
                 del self._suspects[pid]
                 self._settled.add(pid)
                 if len(self._told) >= MOST_TOLD:

@@ -152,3 +152,18 @@ def test_a_lifeline_that_is_no_pipe_is_left_alone(tmp_path: Path) -> None:
                           env={**os.environ, "PYTHONPATH": str(PROBE), "STEPSCOPE_SPOOL": str(tmp_path),
                                "STEPSCOPE_LIFELINE": str(file.fileno())})
     assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+
+
+def test_the_beginning_of_torchs_import_leaves_a_mark(tmp_path: Path) -> None:
+    """Before torch is there nothing else can be told; processes without torch leave nothing."""
+    code = "import os; print(os.listdir(os.environ['STEPSCOPE_SPOOL']), os.getpid())"
+    (tmp_path / "torch.py").write_text(code)
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    env = {**os.environ, "PYTHONPATH": f"{PROBE}{os.pathsep}{tmp_path}", "STEPSCOPE_SPOOL": str(spool)}
+    subprocess.run([sys.executable, "-c", "pass"], env=env, check=True)
+    assert not list(spool.iterdir())
+    done = subprocess.run([sys.executable, "-c", "import torch"], env=env, capture_output=True, text=True,
+                          check=True)
+    pid = done.stdout.split()[-1]
+    assert (done.stdout, done.stderr) == (f"['{pid}.entered'] {pid}\n", "")

@@ -126,6 +126,31 @@ def test_absent_probes_are_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "import stepscope; stepscope.attach()" in events[0]["text"]
 
 
+def test_a_probe_that_waits_for_torch_is_not_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing torch takes longer than the usual patience on a busy machine or a slow disk."""
+    process = start("-c", SLEEP)
+    events: list[str] = []
+
+    class Sink:
+        def event(self, t_ns: int, kind: str, severity: str, text: str, data: Any) -> None:
+            events.append(kind)
+
+    try:
+        monkeypatch.setattr(absent, "_has_torch", lambda pid: True)
+        monkeypatch.setattr(absent, "GRACE_S", 0.0)
+        (tmp_path / f"{process.pid}.entered").touch()
+        probes = AbsentProbes(lambda: [psutil.Process(process.pid)], tmp_path)
+        probes.look()
+        probes.tick(Sink(), Clock())  # type: ignore[arg-type]
+        probes.end(Sink(), Clock())  # type: ignore[arg-type]
+        assert not events
+        monkeypatch.setattr(absent, "ENTERED_S", 0.0)
+        probes.tick(Sink(), Clock())  # type: ignore[arg-type]
+    finally:
+        end(process)
+    assert events == ["probe_absent"]
+
+
 def test_torch_without_a_probe_is_reported(tmp_path: Path) -> None:
     code = "import torch, pathlib, time; pathlib.Path('up').write_text('1'); time.sleep(60)"
     with recording(tmp_path, "--", PYTHON, "-I", "-c", code, stderr=subprocess.DEVNULL) as process:

@@ -23,7 +23,13 @@ def enter():
         return
     from . import imports
 
-    imports.after("torch", start)
+    imports.after("torch", start, _torch_comes)
+
+
+def _torch_comes():
+    """Its import may take long: until it is done this says that we are here."""
+    path = os.path.join(os.environ["STEPSCOPE_SPOOL"], "%d.entered" % os.getpid())
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def start():

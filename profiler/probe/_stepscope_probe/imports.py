@@ -6,9 +6,10 @@ import sys
 class _Waiting:
     """A finder that lets the others find the module, and learns when it has been executed."""
 
-    def __init__(self, name, action):
+    def __init__(self, name, action, begins):
         self.name = name
         self.action = action
+        self.begins = begins
         self.busy = False
 
     def find_spec(self, name, path=None, target=None):
@@ -17,6 +18,12 @@ class _Waiting:
         from importlib.util import find_spec
 
         self.busy = True
+        begins, self.begins = self.begins, None
+        try:
+            if begins is not None:
+                begins()
+        except Exception:  # ours to miss
+            pass
         try:
             spec = find_spec(name)
         except Exception:
@@ -48,9 +55,12 @@ class _Waiting:
             pass
 
 
-def after(name, action):
-    """Call `action()` once the module `name` has been imported; at once when it has been."""
+def after(name, action, begins=None):
+    """Call `action()` once the module `name` has been imported; at once when it has been.
+
+    `begins()` is called before, when it is first looked for.
+    """
     if name in sys.modules:
         action()
     else:
-        sys.meta_path.insert(0, _Waiting(name, action))
+        sys.meta_path.insert(0, _Waiting(name, action, begins))
