@@ -17,6 +17,7 @@ MIB = 1 << 20
     ("power_mw 0", "gpu.power", "fast"), ("energy_mj 0", "gpu.energy", "fast"),
     (f"mem_used {90_000 * MIB}", "gpu.mem_used", "fast"),
     (f"mem_reserved {90_000 * MIB}", "gpu.mem_reserved", "fast"), ("util 101", "gpu.util", "fast"),
+    ("junk nvmlDeviceGetMemoryInfo_v2 partial", "gpu.mem_free", "fast"),
     ("pcie_gen_now 99", "gpu.pcie_gen", "slow"), ("pcie_width_now 4096", "gpu.pcie_width", "slow"),
     ("pcie_rx_kb 4294967295", "gpu.pcie_rx", "slow"), ("gpm_sm 1200", "gpu.sm_active", "slow"),
     ("ecc_uncorrected 18446744073709551615", "gpu.ecc_uncorrected", "slow"),
@@ -35,7 +36,7 @@ def test_n13_what_cannot_be_is_no_value_and_told_twice(
 
     read(3)
     before = child.dump()
-    child.plan.set(*plan, line.replace(" ", ":1 "))
+    child.plan.set(*plan, line.replace(" ", ":1 ", 1))
     read(4)
     during = child.dump()
     child.plan.set(*plan)
