@@ -14,8 +14,8 @@ from typing import Any
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 MOST_ROWS = 1 << 29  # bytes that the rows of one question, and what their JSON becomes, may take in memory
-MOST_ENTRIES = 1 << 24  # samples of a whole run, however small its file
-PER_BYTE = 64  # more of them for each byte of the file: real ones take a byte and more each
+MOST_ENTRIES = 1 << 20  # samples of a whole run, however small its file
+PER_BYTE = 16  # more of them for each byte of the file: equal samples at equal distances come to 1.5
 STEPS = 1_000_000  # of SQLite's machine between two looks
 MOST_LOOKS = 300  # some seconds; pages that point at each other in circles have rows without end
 _ROW, _ITEM = 200, 100  # bytes of a row, and of an item of JSON, as Python objects
@@ -62,8 +62,11 @@ def check_layout(db: sqlite3.Connection) -> None:
 
 
 def check_size(db: sqlite3.Connection, size: int) -> None:
-    """ValueError when a file of `size` bytes tells of more samples than it can be meant to hold."""
-    (count,) = db.execute("SELECT total(n) FROM block WHERE level = 0").fetchone()
+    """ValueError when a file of `size` bytes tells of more samples than it can be meant to hold.
+
+    Those of all levels count: above the samples there are hardly any in a real one.
+    """
+    (count,) = db.execute("SELECT total(n) FROM block").fetchone()
     if not count <= MOST_ENTRIES + PER_BYTE * size:
         raise ValueError(f"{count:.3g} samples in {size} bytes")
 

@@ -15,15 +15,17 @@ from profiler.model import Attachment, Device, Event, Process, Track
 from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
-from profiler.run.files import explain, log_beside
+from profiler.run.files import explain
 from profiler.run.guard import everything
 from profiler.run.opening import Connection
+from profiler.run.place import log_beside
 from profiler.run.samples import ALWAYS, Kept, Series, count, decimated, load, newest, time_of
 
 __all__ = ["Run", "Series"]
 
 T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
+MOST_DEVICES, MOST_PROCESSES = 2048, 4096  # each costs a look: a recorder takes 1024 processes
 SMALL, SQUEEZED = 1 << 27, 200  # up to so many bytes, and so many more for each packed one: traces make 30
 NO_LOG = ("{name}-wal is not beside it. If this is a copy that was made while it was recorded, copy that "
           "file as well: the newest part of the run is in there")
@@ -58,6 +60,8 @@ class Run:
         self._asked = 0.0
         self.meta, self.state = {}, ""
         self.devices, self.processes, self.tracks = [], [], []
+        self._of_metric: dict[str, list[Track]] = {}
+        self._events: tuple[int, list[Event]] = -1, []
         self.refresh()
 
     @classmethod
@@ -124,8 +128,8 @@ class Run:
     def find(self, metric: str, *, device: int | None = None, process: int | None = None,
              index: int | None = None) -> list[Track]:
         """Tracks of a metric; None stands for any."""
-        return [track for track in self.tracks
-                if track.metric == metric and device in (None, track.device)
+        return [track for track in self._of_metric.get(metric, ())
+                if device in (None, track.device)
                 and process in (None, track.process) and index in (None, track.index)]
 
     def series(self, track: int, t0_ns: int | None = None, t1_ns: int | None = None,
@@ -168,8 +172,14 @@ class Run:
 
     def events(self, after_id: int = 0) -> list[Event]:
         with self._reading() as db:
+            version = db.execute("PRAGMA data_version").fetchone()[0]
+            if not after_id and self._events[0] == version:  # asked again for every process of a job
+                return list(self._events[1])
             rows = everything(db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)))
-            return [checked.row(Event, row) for row in rows]
+            found = [checked.row(Event, row) for row in rows]
+            if not after_id:
+                self._events = version, found
+            return list(found)
 
     def attachments(self) -> list[Attachment]:
         with self._reading() as db:
@@ -212,6 +222,11 @@ class Run:
 
         self.meta = checked.meta(everything(db.execute("SELECT key, value FROM meta")))
         self.devices, self.processes, self.tracks = rows(Device), rows(Process), rows(Track)
+        if len(self.devices) > MOST_DEVICES or len(self.processes) > MOST_PROCESSES:
+            raise ValueError(f"{len(self.devices)} devices and {len(self.processes)} processes")
+        self._of_metric = {}
+        for track in self.tracks:
+            self._of_metric.setdefault(track.metric, []).append(track)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -239,7 +254,7 @@ class Run:
     def _let_go(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection, self._events = None, (-1, [])  # a version is that of one connection
 
 
 def _range(t0: int | None, t1: int | None) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from tests.run.healthy import healthy
 from tests.run.mutations import case
 from tests.run.planned import read_all
 
-MEMORY = 3 << 30
+MEMORY = 1 << 30  # of a file of at most some ten MB
 ELEMENTS = """
     html head meta title style body main header footer section article div span p b i em strong small br hr
     h1 h2 h3 h4 ul ol li dl dt dd table thead tbody tfoot tr th td caption pre code details summary a svg g

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from profiler.run.codec import HEADER
+from tests.fuzzing import Data
+from tests.run.beside import journal
 from tests.run.healthy import Healthy
 from tests.run.planned import loosened
 
@@ -150,13 +152,14 @@ def bomb(path: Path, rng: random.Random) -> None:
     kind = rng.randrange(4)
     with _open(path) as db:
         if kind == 0:
-            raw = zlib.compress(_equal(1000))
-            most = rng.choice((14, 64, 2000))
+            level = rng.choice((0, 0, 1, 6))
+            raw = zlib.compress(_equal(1000) * (2 if level else 1))
+            most = rng.choice((2, 14, 64, 2000))
             tracks = [track for (track,) in db.execute("SELECT id FROM track")][: rng.choice((1, 100))]
             db.execute("DELETE FROM block")
             for k in range(most):
-                db.execute("INSERT INTO block VALUES (NULL, ?, 0, ?, ?, 0, ?, ?)",
-                           (tracks[k % len(tracks)], k // len(tracks) << 20, 1 << 20, 1 << 61, raw))
+                db.execute("INSERT INTO block VALUES (NULL, ?, ?, ?, ?, 0, ?, ?)",
+                           (tracks[k % len(tracks)], level, k // len(tracks) << 20, 1 << 20, 1 << 61, raw))
         elif kind == 1:
             text = rng.choice(("[" + "[]," * (1 << 22) + "0]", "[" + "0," * (1 << 23) + "0]",
                                '"' + "x" * (1 << 25) + '"'))
@@ -209,8 +212,22 @@ def circle(child: int) -> bytes:
 CHANGES = (extra, values, numbers, texts, objects, packed, bomb), (1, 3, 2, 2, 4, 3, 1)
 
 
-def case(sources: tuple[Healthy, ...], number: int, seed: int = 0) -> tuple[str, str, bytes]:
-    """Case `number`: what was done to what, a file name, and the file's content."""
+def beside(name: str, data: bytes, rng: random.Random) -> dict[str, bytes]:
+    """A journal, a -wal, an index that lie beside the file: whole, forged, damaged, of another."""
+    pages = rng.choice((0, 1, len(data) // PAGE))
+    named = rng.choice((b"", b"", b"/tmp/stepscope-none", b"a.stepscope", b"../../x", b"x" * 3000, b"\0\0"))
+    log = journal(data.ljust(PAGE, b"\0"), named, pages)
+    wal = struct.pack(">IIIIIIII", 0x377F0682, 3007000, PAGE, 0, 1, 2, 3, 4) + rng.randbytes(PAGE + 24)
+    found = {name: data}
+    for ending, whole in (("-journal", log), ("-wal", wal), ("-shm", rng.randbytes(1 << 15))):
+        if rng.random() < 0.5:
+            found[name + ending] = rng.choice((whole, whole[:rng.randrange(len(whole))], whole + whole, b"",
+                                               rng.randbytes(99)))
+    return found
+
+
+def case(sources: tuple[Healthy, ...], number: int, seed: int = 0) -> tuple[str, str, Data]:
+    """Case `number`: what was done to what, a file name, and the content of the file or files."""
     rng = random.Random(f"{seed}/{number}")
     source = rng.choice(sources)
     done, data = [source.name], source.data
@@ -229,4 +246,6 @@ def case(sources: tuple[Healthy, ...], number: int, seed: int = 0) -> tuple[str,
     if len(done) == 1 or rng.random() < 0.1:
         data = in_file(data, rng)
         done.append("in_file")
+    if rng.random() < 0.1 and data:
+        return " ".join([*done, "beside"]), "a.stepscope", beside("a.stepscope", data, rng)
     return " ".join(done), "a.stepscope", data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 import time
 import zlib
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 from profiler.cli._traces import analysed
 from profiler.errors import DamagedRunError, RunError
 from profiler.run import guard
-from profiler.run.reader import Run
+from profiler.run.reader import MOST_PROCESSES, Run
 from profiler.run.results import append_result
 from tests import fuzzing
 from tests.run import fuzz
@@ -35,10 +36,8 @@ def test_damaged_runs_end_in_a_result_or_one_error(sources: tuple[Healthy, ...],
         done, name, data = case(sources, number)
         if "bomb" in done:
             continue  # they take seconds: see the slow test
-        path = tmp_path / name
-        path.write_bytes(data)
         try:
-            outcomes[fuzz.examine(path)] += 1
+            outcomes[fuzz.examine(fuzzing.put(Path(tempfile.mkdtemp(dir=tmp_path)), name, data))] += 1
         except Exception as error:
             raise AssertionError(f"case {number}: {done}") from error
     assert outcomes["result"] and outcomes["error"]
@@ -109,6 +108,49 @@ def test_samples_beyond_what_the_file_can_hold(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(RunError, match="samples in"):
         Run.open(path)
+
+
+@pytest.mark.parametrize("level", [0, 1, 6])
+def test_samples_of_any_level_count(level: int, tmp_path: Path) -> None:
+    """Small blocks that unpack to a million entries each, also where no sample is."""
+    path = tmp_path / "a.stepscope"
+    write(path, [(START, 1.0)])
+    db = sqlite3.connect(path)
+    db.executemany("INSERT INTO block SELECT NULL, track, ?, ?, ?, t0_ns, t1_ns, data FROM block LIMIT 1",
+                   [(level, k << 20, 1 << 20) for k in range(8)])
+    db.commit()
+    db.close()
+    with pytest.raises(RunError, match="samples in"):
+        Run.open(path)
+
+
+def test_more_processes_than_any_job_has(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    write(path, [(START, 1.0)])
+    db = sqlite3.connect(path)
+    db.executemany("INSERT INTO process VALUES (NULL, ?, 'rank', '', ?, 0, '{}')",
+                   [(k, k) for k in range(MOST_PROCESSES + 1)])
+    db.commit()
+    with pytest.raises(RunError, match="4097 processes"):
+        Run.open(path)
+    db.execute("DELETE FROM process WHERE pid = 1")
+    db.commit()
+    db.close()
+    assert len(Run.open(path).processes) == MOST_PROCESSES
+
+
+def test_events_asked_for_again_are_the_ones_there_now(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    write(path, [(START, 1.0)])
+    with Run.open(path) as run:
+        assert run.events() == [] and run.events() == []
+        db = sqlite3.connect(path)
+        db.execute("INSERT INTO event VALUES (NULL, 1, 'mark', 'info', 'x', NULL, NULL, '{}')")
+        db.commit()
+        db.close()
+        assert len(run.events()) == 1
+        run.events().clear()  # what a caller does to its list is its own
+        assert len(run.events()) == 1 and not run.events(after_id=1)
 
 
 @pytest.mark.parametrize("name", ["..", "../../x.json", "/etc/passwd", "a\x00b", "", "n" * 5000, "\x1b[2J"])
