@@ -14,6 +14,8 @@ NAME = "throttling"
 TITLE = "Throttling"
 WORTH = 0.01
 POWER_CAP = 0x04
+LOWERED = 0.95  # of the highest clock, below which a setting holds it down
+NEAR, BUSY = 0.03, 0.5  # of the clock to the setting; utilization, below which a card slows down by itself
 
 
 def check(facts: Facts) -> Outcome:
@@ -24,6 +26,8 @@ def check(facts: Facts) -> Outcome:
         return Outcome(lacks="NVML gave no throttle reasons")
     loop = (facts.loop_ns[1] - facts.loop_ns[0]) / 1e9
     share = facts.throttled_ns / 1e9 / loop
+    if share < WORTH and (held := _held(facts)) is not None:
+        return Outcome((held,))
     if share < WORTH:
         return Outcome(ruled_out=f"{facts.throttled_ns / 1e9:.1f} s of {loop:.0f} s")
     mask = 0
@@ -45,8 +49,22 @@ def check(facts: Facts) -> Outcome:
         ms(cost) if hard else 0.0, evidence=tuple(evidence),
         counter_evidence=(Evidence(f"{plural(left_out, 'step')} of these times are left out of the medians"),)
         if left_out else (),
-        advice="Better cooling, or a lower power limit that can be held." if hard else
-        "The power limit holds the clocks down; fewer watts per step (lower precision) raise them."),))
+        advice=_advice(facts, hard)),))
+
+
+def _advice(facts: Facts, hard: bool) -> str:
+    if hard:
+        return "Better cooling, or a lower power limit that can be held."
+    limits = _limits(facts)
+    lowered = limits.get("power_limit_w", 0.0) < limits.get("power_limit_default_w", 0.0)
+    text = "somebody lowered the limit, and nvidia-smi -pl sets it; " if lowered else ""
+    return f"The power limit holds the clocks down; {text}fewer watts per step (lower precision) raise them."
+
+
+def _limits(facts: Facts) -> dict[str, float]:
+    """The numbers among the card's properties."""
+    properties = facts.card.properties if facts.card is not None else {}
+    return {name: value for name, value in properties.items() if type(value) in (int, float)}
 
 
 def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | None, float]:
@@ -68,14 +86,30 @@ def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | N
     return inside, outside, max(0.0, inside - outside) * float(slow.sum() / usual.sum())
 
 
+def _held(facts: Facts) -> Finding | None:
+    """Where the clock stays at what was set for applications, below what the card can: no throttling."""
+    limits, now = _limits(facts), facts.live.get("gpu.clock_sm", 0.0)
+    wanted, most = limits.get("app_clock_sm", 0.0), limits.get("max_clock_sm", 0.0)
+    busy = facts.live.get("gpu.util", 0.0) >= BUSY
+    if not busy or not 0 < wanted < LOWERED * most or abs(now / wanted - 1) > NEAR:
+        return None
+    return Finding(
+        NAME, "The SM clock is held down by a setting", "info", evidence=tuple(_of_device(facts)),
+        advice="nvidia-smi -rac gives the clocks back; somebody may have set them for steady times.")
+
+
 def _of_device(facts: Facts) -> list[Evidence]:
     assert facts.device is not None
     card = facts.card or facts.device
-    properties = card.properties
+    limits = _limits(facts)
+    limit, usual = limits.get("power_limit_w"), limits.get("power_limit_default_w")
+    usual = usual if limit and usual and usual > limit else None  # only where somebody has lowered it
+    wanted, most = limits.get("app_clock_sm"), limits.get("max_clock_sm")
+    wanted = wanted if wanted and most and wanted < most else None
     source = "NVML" if card is facts.device else "NVML, of the whole card"
     rows = (("Temperature", facts.live.get("gpu.temperature"), "degC"),
             ("Power", facts.live.get("gpu.power"), "W"),
-            ("Power limit", properties.get("power_limit_w"), "W"),
+            ("Power limit", limit, "W"), ("Power limit that the card comes with", usual, "W"),
             ("SM clock", facts.live.get("gpu.clock_sm"), "MHz"),
-            ("Highest SM clock", properties.get("max_clock_sm"), "MHz"))
+            ("SM clock set for applications", wanted, "MHz"), ("Highest SM clock", most, "MHz"))
     return [Evidence(text, value, unit, source) for text, value, unit in rows if value is not None]
