@@ -95,10 +95,11 @@ def _capture(run: Run) -> str:
 def _step_ms(run: Run) -> float | None:
     """The median of the steady steps; None where there are too few to say."""
     from profiler.analysis.steady import FEWEST, steady
-    from profiler.analysis.steps import load_steps
+    from profiler.analysis.steps import from_when, load_steps, training_process
     from profiler.analysis.summary import spread
 
-    steps = load_steps(run)
+    process = training_process(run)
+    steps = load_steps(run, process, from_when(run, process, None, None)[0])
     wall = steps.wall[steady(steps).mask]
     return spread(wall).median / 1e6 if len(wall) >= FEWEST else None
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from app.live.series import nice
 from app.widgets.chart_data import Floats, StepBars
-from profiler.analysis.steps import Steps, load_steps, training_process
+from profiler.analysis.steps import MOST_STEPS, Steps, from_when, load_steps, training_process
 from profiler.model import STAGES
 from profiler.run.reader import Run
 
@@ -16,7 +16,7 @@ CHOOSE_EVERY = 32  # updates between two looks for the process with most steps
 
 
 class LiveSteps:
-    """The steps of the training process, in order.
+    """The steps of the training process, in order. Of very many the newest.
 
     int64[n]: `t0_ns`, `t1_ns`, `index`, `flags`; `stages` float64[stage, n] in ns, in the order of
     model.STAGES; `samples` float64[n].
@@ -44,7 +44,10 @@ class LiveSteps:
                 self._clear(process)
         self._updates += 1
         if self.process is not None:
-            self._append(load_steps(run, self.process, int(self.t1_ns[-1]) + 1 if len(self) else None))
+            since = int(self.t1_ns[-1]) + 1 if len(self) else None
+            self._append(load_steps(run, self.process, from_when(run, self.process, since, None)[0]))
+            if len(self) > 2 * MOST_STEPS:
+                self._forget(len(self) - MOST_STEPS)
 
     def _append(self, steps: Steps) -> None:
         if not len(steps):
@@ -56,6 +59,12 @@ class LiveSteps:
         self.samples = np.concatenate([self.samples, steps.extras["samples"]])
         new = np.stack([steps.stages[stage] for stage in STAGES]).astype(np.float64)
         self.stages = np.concatenate([self.stages, new], axis=1)
+
+    def _forget(self, first: int) -> None:
+        """Drop so many of the oldest steps: all of a long run would take gigabytes."""
+        for name in ("t0_ns", "t1_ns", "index", "flags", "samples"):
+            setattr(self, name, getattr(self, name)[first:].copy())
+        self.stages = self.stages[:, first:].copy()
 
     def at(self, t_ns: int) -> int | None:
         """The place of the step that runs at a time; None outside of all."""
