@@ -23,7 +23,7 @@ from profiler.sources._library import Missing
 from profiler.sources._wire import PipeSink
 from profiler.sources.tree import TargetTree
 
-TURN_S = 0.2  # between looks at the threads
+TURN_S = 0.5  # between looks at the threads
 ENDS_S = 0.7  # a source that hangs is left behind after that; the recorder waits for a second
 PR_SET_PDEATHSIG = 1
 

@@ -26,7 +26,7 @@ from profiler.sources._wire import Taker
 
 AGAIN_S = (1.0, 10.0, 60.0)  # from the death of a reader to the next one
 HEALTHY_S = 600.0  # of life, after which it begins again at the first
-QUIET_S = 5.0  # it says something five times a second
+QUIET_S = 5.0  # it says something twice a second
 KILLED_S = 30.0  # without a word
 DEATHS_TOLD = 20
 LEFT_S = 0.2  # for a killed one to be gone; one that is stuck in the kernel is left behind
