@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, PaneHeader, Surface, label, row
+from app.widgets.basic import Hairline, PaneHeader, Surface, label, row, tip
 from app.widgets.button import Button
 from app.widgets.table import Column, Table
 
@@ -65,4 +65,4 @@ class NoGpuPane(Surface):
         self.box.addWidget(Hairline())
 
     def show_reason(self, reason: str) -> None:
-        self.setToolTip(reason)
+        self.setToolTip(tip(reason))

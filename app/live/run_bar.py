@@ -12,7 +12,7 @@ from app import icons, theme
 from app.icons import IconLabel
 from app.live.header import Chip
 from app.tokens import PADDING, RUN_BAR
-from app.widgets.basic import Hairline, Surface, chip, label, restyle
+from app.widgets.basic import Hairline, Surface, chip, label, restyle, tip
 from app.widgets.button import Button
 from app.widgets.paint import text_width, write
 from app.widgets.sentence import Part, Sentence
@@ -127,7 +127,7 @@ class _Chips(QWidget):
 
 def _chip_widget(wanted: Chip) -> QWidget:
     result = chip(wanted.text, wanted.kind)
-    result.setToolTip(wanted.tooltip)
+    result.setToolTip(tip(wanted.tooltip))
     if wanted.icon:
         result.setContentsMargins(16, 0, 0, 0)
         icon = IconLabel(wanted.icon, "t2", 12, result)
@@ -210,7 +210,7 @@ class RunBar(Surface):
         self.ending.setVisible(wanted is not None)
         if wanted is not None:
             self.ending.setText(wanted.text)
-            self.ending.setToolTip(wanted.tooltip)
+            self.ending.setToolTip(tip(wanted.tooltip))
             restyle(self.ending, chip=wanted.kind)
 
     def show_devices(self, devices: Sequence[Device], shown: int | None) -> None:

@@ -12,6 +12,7 @@ from app.document import Document
 from app.live.verdict import VerdictData, remedy_text
 from app.live.verdict_strip import VerdictStrip
 from app.live.verify import CANCELLED, Verify, outcome_parts
+from app.widgets.basic import tip
 from app.widgets.sentence import Part
 from profiler.units import clock
 
@@ -100,7 +101,8 @@ class Trial(QObject):
         if button.text() != text:
             button.setText(text)
         yet = " yet" if recording or data is None else ""
-        button.setToolTip("" if button.isEnabled() else f"No finding names a setting that can be tried{yet}")
+        why = f"No finding names a setting that can be tried{yet}"
+        button.setToolTip("" if button.isEnabled() else tip(why))
         self._strip.diagnose.setEnabled(data is not None and data.settled)
         self._show_words(data)
 

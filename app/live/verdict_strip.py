@@ -11,7 +11,7 @@ from app.hatch import stage_brush
 from app.icons import IconLabel
 from app.live.verdict import VerdictData
 from app.tokens import PADDING, VERDICT_STRIP
-from app.widgets.basic import Hairline, Surface, chip, label, restyle
+from app.widgets.basic import Hairline, Surface, chip, label, restyle, tip
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
 from profiler.rules.words import SCORES
@@ -145,7 +145,7 @@ class VerdictStrip(Surface):
         self.badge.setVisible(badge is not None)
         if badge is not None:
             self.badge.setText(badge[0])
-            self.badge.setToolTip(SCORES.get(badge[0].lower(), "").capitalize())
+            self.badge.setToolTip(tip(SCORES.get(badge[0].lower(), "").capitalize()))
             self._badge_icon.show_icon(BADGE_ICONS[badge[1]], badge[1])
             restyle(self.badge, chip=badge[1])
         self._make_room()

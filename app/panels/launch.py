@@ -26,7 +26,7 @@ from app.preflight import Preflight, host
 from app.queries import Queries
 from app.settings import Settings
 from app.spec import LaunchSpec
-from app.widgets.basic import label, restyle, row
+from app.widgets.basic import label, restyle, row, tip
 from app.widgets.button import Segments
 from profiler.catalog import check_data, get, workloads
 from profiler.errors import UsageError
@@ -227,7 +227,7 @@ class LaunchPanel(QWidget):
         reason = self.reason()
         held = reason or (HELD if self._recording else "")
         self.panes.run_button.setEnabled(not held)
-        self.panes.run_button.setToolTip(held)
+        self.panes.run_button.setToolTip(tip(held))
         self.panes.run_button.setAccessibleDescription(held)
         self.panes.command_text.show_text("" if reason else self.command_line())
         self.panes.copy_button.setEnabled(not reason)

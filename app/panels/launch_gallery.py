@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import icons, theme
-from app.widgets.basic import Hairline, Surface, chip, row
+from app.widgets.basic import Hairline, Surface, chip, row, tip
 from app.widgets.button import Button
 from profiler.catalog import WorkloadInfo
 
@@ -238,7 +238,7 @@ class Gallery(Surface):
         item.setFlags(flags)
         if isinstance(data, _Entry):
             item.setData(data.info.summary, Qt.ItemDataRole.AccessibleDescriptionRole)
-            item.setToolTip(data.info.summary)
+            item.setToolTip(tip(data.info.summary))
         self._model.appendRow(item)
 
     def _fold(self, group: _Group) -> None:

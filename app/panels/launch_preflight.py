@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.icons import IconLabel
 from app.preflight import Check, Preflight
 from app.tokens import ROW
-from app.widgets.basic import ElidedLabel, Hairline, PaneHeader, Surface, label, row
+from app.widgets.basic import ElidedLabel, Hairline, PaneHeader, Surface, label, row, tip
 from app.widgets.button import Button
 
 _ICONS = {
@@ -94,7 +94,7 @@ class PreflightPane(QWidget):
         inner.setLayout(row(IconLabel(icon, tone, 14), name, text, margins=(16, 0, 16, 0)))
         line.box.addWidget(inner, 1)
         line.box.addWidget(Hairline(colour="grid"))
-        line.setToolTip("\n".join(filter(None, (check.text, check.hint))))
+        line.setToolTip(tip("\n".join(filter(None, (check.text, check.hint)))))
         line.setAccessibleName(f"{check.name}: {check.state}, {check.text}")
         line.setAccessibleDescription(check.hint)
         return line

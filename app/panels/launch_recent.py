@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 from app import theme
 from app.recents import Recent, when
 from app.tokens import ROW
-from app.widgets.basic import Hairline, PaneHeader
+from app.widgets.basic import Hairline, PaneHeader, tip
 from profiler.units import format_ms
 
 
@@ -25,7 +25,7 @@ class _RecentRow(QAbstractButton):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        self.setToolTip(str(recent.path))
+        self.setToolTip(tip(str(recent.path)))
         self.setAccessibleName(f"Open {recent.name}")
         theme.changed.connect(self.update)
 

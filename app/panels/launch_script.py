@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,8 @@ class ScriptPage(Page):
     def _remedy(self, best: Python | None) -> str:
         if best is None:
             return ""
-        link = f'<a href="{best.path}" style="text-decoration: none">Use {short(best.path)}</a>'
+        path, name = html.escape(best.path), html.escape(short(best.path))
+        link = f'<a href="{path}" style="text-decoration: none">Use {name}</a>'
         return f" {link} (torch {best.torch})"
 
     def _check(self) -> None:

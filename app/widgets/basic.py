@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import Qt as GuiQt
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
@@ -29,6 +31,13 @@ def chip(text: str, kind: str = "plain", parent: QWidget | None = None) -> QLabe
     result.setProperty("chip", kind)
     result.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
     return result
+
+
+def tip(text: str) -> str:
+    """`text` for a tool tip. Qt takes what looks like HTML for such, and reads the files that it names."""
+    if not GuiQt.mightBeRichText(text):
+        return text
+    return f"<span>{html.escape(text).replace(chr(10), '<br>')}</span>"
 
 
 def restyle(widget: QWidget, **properties: object) -> None:
@@ -71,7 +80,7 @@ class ElidedLabel(QLabel):
     def _elide(self) -> None:
         shown = self.fontMetrics().elidedText(self._whole, self._mode, max(0, self.contentsRect().width()))
         self.setText(shown)
-        self.setToolTip(self._whole if shown != self._whole else "")
+        self.setToolTip(tip(self._whole) if shown != self._whole else "")
         self.setAccessibleName(self._whole)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

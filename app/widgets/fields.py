@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.icons import tint
-from app.widgets.basic import label, restyle
+from app.widgets.basic import label, restyle, tip
 from app.widgets.button import Segments
 
 NBSP = "\u00a0"
@@ -151,7 +151,7 @@ class PathField(TextField):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.setCursor(Qt.CursorShape.ArrowCursor)
         button.setAccessibleName("Choose a folder" if folder else "Choose a file")
-        button.setToolTip(button.accessibleName())
+        button.setToolTip(tip(button.accessibleName()))
         tint(button, "folder", "t2", 14)
         button.clicked.connect(self._ask)
         self.setTextMargins(0, 0, 22, 0)
@@ -255,7 +255,7 @@ class SegmentField(QWidget):
         self._segments = Segments(entries, value, stretch=True)
         for entry, text in entries:
             if text != str(entry):
-                self._segments.button(entry).setToolTip(str(entry))
+                self._segments.button(entry).setToolTip(tip(str(entry)))
                 self._segments.button(entry).setAccessibleName(str(entry))
         box.addWidget(self._segments)
         self.setFocusProxy(self._segments.button(entries[0][0]))

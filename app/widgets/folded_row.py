@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import icons, theme
 from app.tokens import PADDING
+from app.widgets.basic import tip
 from app.widgets.chart_data import Folded
 from app.widgets.paint import LINE, font, write
 
@@ -30,7 +31,7 @@ class FoldedRow(QWidget):
     def set_data(self, data: Folded, digits: bool = True) -> None:
         if data.reason != self.reason:
             self.reason = data.reason
-            self.setToolTip(data.reason)
+            self.setToolTip(tip(data.reason))
             self.setAccessibleName(f"{self.title}: {data.reason}")
             self.update()
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.icons import IconLabel
 from app.tokens import FORM_ROW
-from app.widgets.basic import Hairline, label, restyle, row
+from app.widgets.basic import Hairline, label, restyle, row, tip
 from app.widgets.fields import (
     BoolField,
     Field,
@@ -209,7 +209,7 @@ class Form(QWidget):
             field.setFixedWidth(FIELD_WIDTH)
         field.setAccessibleName(setting.label)
         field.setAccessibleDescription(setting.help)
-        field.setToolTip(f"{setting.help}\n{setting.name}")
+        field.setToolTip(tip(f"{setting.help}\n{setting.name}"))
         field.changed.connect(lambda name=setting.name: self.changed.emit(name))
         text, hint = label(setting.label, "label"), Hint()
         text.setBuddy(field)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QWidget
 
 from app import icons, theme
 from app.tokens import RAIL_ITEM, RAIL_WIDTH
-from app.widgets.basic import Hairline, Surface, row
+from app.widgets.basic import Hairline, Surface, row, tip
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QEnterEvent, QPaintEvent
@@ -88,7 +88,7 @@ class Rail(Surface):
         for i, (name, title) in enumerate(screens):
             item = RailItem(title, name)
             item.setCheckable(True)
-            item.setToolTip(f"{title} (Ctrl+{i + 1})")
+            item.setToolTip(tip(f"{title} (Ctrl+{i + 1})"))
             item.clicked.connect(lambda _=False, name=name: self.chosen.emit(name))
             group.addButton(item)
             column.box.addLayout(row(item))

@@ -10,6 +10,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
+from app.widgets.basic import tip
 from app.widgets.paint import font, text_width, write
 
 
@@ -71,4 +72,4 @@ class Sentence(QWidget):
             if x > right:
                 break
         painter.end()
-        self.setToolTip(self.text() if self._needed() > self.width() + 1 else "")
+        self.setToolTip(tip(self.text()) if self._needed() > self.width() + 1 else "")

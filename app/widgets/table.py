@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from app import icons, theme
 from app.tokens import PADDING, ROW, TABLE_HEAD
+from app.widgets.basic import tip
 from app.widgets.paint import font, swatch, write
 
 Row = TypeVar("Row")
@@ -80,7 +81,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return column.text(row)
         if role == Qt.ItemDataRole.ToolTipRole and column.tooltip is not None:
-            return column.tooltip(row) or None
+            return tip(column.tooltip(row)) or None
         return None
 
     def headerData(
