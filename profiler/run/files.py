@@ -98,39 +98,6 @@ def why_not_written(error: Exception, path: Path) -> str:
     return str(error)
 
 
-def identity(path: Path) -> tuple[int, int] | None:
-    """What tells the file of this name from another one; None where nothing does.
-
-    A file system whose other end is elsewhere may number a file anew.
-    """
-    with contextlib.suppress(OSError):
-        if not filesystem.is_network(filesystem.file_system(path)):
-            found = path.stat()
-            return found.st_dev, found.st_ino
-    return None
-
-
-def log_beside(path: Path) -> Path | None:
-    """The -wal of a run file, where there is one with something in it."""
-    whole = path.resolve()
-    log = whole.with_name(whole.name + "-wal")
-    with contextlib.suppress(OSError):
-        if log.stat().st_size:
-            return log
-    return None
-
-
-def moved(path: Path, known: tuple[int, int] | None) -> bool:
-    """Whether there is no file of this name any more, or another one than `known`."""
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:  # a server that does not answer now
-        return False
-    return known is not None and known != (found.st_dev, found.st_ino)
-
-
 def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
     new = path.with_name(f".{path.name[:40]}.{os.getpid()}.new")

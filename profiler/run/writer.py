@@ -24,10 +24,7 @@ from profiler.run.files import (
     connect_for_writing,
     create_file,
     enter_wal,
-    identity,
     leave_wal,
-    log_beside,
-    moved,
     remove_run,
     to_json,
     transaction,
@@ -35,6 +32,7 @@ from profiler.run.files import (
 )
 from profiler.run.intake import Intake
 from profiler.run.pending import Gap, Pending
+from profiler.run.place import identity, log_beside, log_path, moved, number
 from profiler.run.results import append_result, settle, update_meta
 from profiler.run.rows import BUMP, PUT_BLOCK, PUT_JOURNAL, PUT_META, put
 
@@ -69,6 +67,7 @@ class RunWriter(Intake):
         self._journal_id = 0
         self._journaled = 0
         self._identity = identity(path)
+        self._log: tuple[int, int] | None = None
         self._flushed_at = self._committed_at = self._looked_at = clock()
         self._retry_at, self._retry = 0.0, RETRY_SECONDS
 
@@ -217,4 +216,17 @@ class RunWriter(Intake):
         if self._on and moved(self.path, self._identity):
             self.failed = f"{self.path} was moved, removed or replaced while it was recorded"
             self._on = False
+        elif self._on and self._wal:
+            self._look_at_log()
         self._looked_at = now
+
+    def _look_at_log(self) -> None:
+        """A -wal that was cleaned away is still ours to read, but for nobody after us: begin anew."""
+        found = number(log_path(self.path))
+        if self._log is not None and found != self._log:
+            with contextlib.suppress(sqlite3.Error):
+                if not leave_wal(self._db, 0.0):
+                    return  # a reader is in the way: at the next look
+                self._wal, _ = enter_wal(self._db, self.path)
+            found = None  # it comes with the next commit
+        self._log = found

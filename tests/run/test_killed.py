@@ -22,7 +22,10 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITER = """
 import sys
 from pathlib import Path
+from profiler.run import filesystem
 from profiler.run.writer import RunWriter
+if sys.argv[3:]:
+    filesystem.file_system = lambda path: sys.argv[3]
 now = [0.0]
 writer = RunWriter.create(Path(sys.argv[1]), {}, clock=lambda: now[0])
 tracks = [writer.track("host.core", index=core) for core in range(5)]
@@ -40,9 +43,9 @@ while True:
 """
 
 
-def _start(path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-S", "-c", WRITER, str(path), str(START)], cwd=ROOT, text=True,
-                            stdout=subprocess.PIPE)
+def _start(path: Path, *file_system: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-S", "-c", WRITER, str(path), str(START), *file_system],
+                            cwd=ROOT, text=True, stdout=subprocess.PIPE)
 
 
 def _kill(child: subprocess.Popen[str], said: int = 0) -> int:
@@ -72,11 +75,12 @@ def _check(path: Path, committed: int) -> None:
         assert committed <= counts.pop() == 150 * len(run.events()) <= committed + 10 * 150
 
 
-def test_killed_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_system", [(), ("nfs4",)])
+def test_killed_at_any_moment(tmp_path: Path, file_system: tuple[str, ...]) -> None:
     rng = random.Random(11)
     for number in range(24):
         path = tmp_path / f"{number}.stepscope"
-        child = _start(path)
+        child = _start(path, *file_system)
         assert child.stdout is not None
         said = 0
         for _ in range(rng.choice((0, 1, 2, 3, 5, 8, 20, 40))):
@@ -86,6 +90,8 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
         committed = _kill(child, said)
         if path.exists():
             _check(path, committed)
+            with Run.open(path) as run:
+                assert ("journal_note" in run.meta) == bool(file_system and committed)
         else:
             assert committed == 0
         if committed and number % 3 == 0:

@@ -14,8 +14,8 @@ import pytest
 from profiler.errors import RunError
 from profiler.run import files, filesystem
 from profiler.run import writer as module
-from profiler.run.files import identity, moved
 from profiler.run.pending import MOST_WAITING
+from profiler.run.place import identity, moved
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 from tests.run.planned import SECOND, START, Clock
@@ -231,3 +231,26 @@ def test_s09_a_disk_that_fills_up_while_the_file_is_made_leaves_nothing(
     with pytest.raises(RunError, match="No space left on device"):
         begin(path, clock)
     assert not list(path.parent.iterdir())
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_s09_a_wal_that_is_cleaned_away_costs_nothing(path: Path, clock: Clock, replaced: bool) -> None:
+    writer = begin(path, clock)
+    writer.track("host.cpu")
+    for number in range(5):
+        tick(writer, clock, number)
+    log = path.with_name(f"{path.name}-wal")
+    log.unlink()
+    if replaced:
+        log.touch()
+    for number in range(5, 10):
+        tick(writer, clock, number)
+    assert log.stat().st_size and writer.failed is None
+    copy = path.with_name("copy.stepscope")  # as a killed recorder leaves it
+    shutil.copyfile(path, copy)
+    shutil.copyfile(log, f"{copy}-wal")
+    writer.finish("finished", START)
+    for file, state in ((copy, "partial"), (path, "finished")):
+        with Run.open(file) as run:
+            assert run.state == state and run.values(1)[1].tolist() == [float(n) for n in range(10)]
+    assert not log.exists()
