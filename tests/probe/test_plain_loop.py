@@ -29,14 +29,16 @@ def test_indexes_count_up(plain: Ran) -> None:
 
 @pytest.mark.parametrize("stage", ["data", "forward", "backward", "optimizer"])
 def test_stage_agrees_with_the_scripts_timer(plain: Ran, stage: str) -> None:
-    ours = median(s[stage] for s in plain.only.training)
-    theirs = median(s[stage] for s in plain.said["steps"])
-    assert ours == pytest.approx(theirs, rel=0.05)
+    theirs = [s[stage] for s in plain.said["steps"]]
+    # step by step: a machine that others load takes both clocks along
+    apart = median(abs(s[stage] - t) for s, t in zip(plain.only.training, theirs, strict=True))
+    assert apart <= 0.05 * median(theirs)
 
 
 def test_step_agrees_with_the_scripts_timer(plain: Ran) -> None:
-    ours = median(s["t1"] - s["t0"] for s in plain.only.training)
-    assert ours == pytest.approx(median(s["step"] for s in plain.said["steps"]), rel=0.05)
+    theirs = [s["step"] for s in plain.said["steps"]]
+    apart = median(abs(s["t1"] - s["t0"] - t) for s, t in zip(plain.only.training, theirs, strict=True))
+    assert apart <= 0.05 * median(theirs)
 
 
 def test_stages_fit_into_the_step(plain: Ran) -> None:

@@ -126,8 +126,8 @@ def test_lifeline_ends_the_tree(tmp_path: Path) -> None:
     child = int(process.stdout.readline())
     try:
         os.close(theirs)
-        assert process.wait(timeout=10) == 143
-        until(lambda: not _runs(child))
+        assert process.wait(timeout=60) == 143
+        until(lambda: not _runs(child), 60)
     finally:
         if process.poll() is None:
             process.kill()

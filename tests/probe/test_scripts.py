@@ -29,7 +29,9 @@ def test_two_models_that_are_saved_copied_pickled_and_scripted(tmp_path: Path) -
     assert len(steps) == len(timed) == 10
     assert {s["optimizer_calls"] for s in steps} == {2}
     for stage in ("forward", "backward"):
-        assert median(s[stage] for s in steps) == pytest.approx(median(t[stage] for t in timed), rel=0.05)
+        # step by step: a machine that others load takes both clocks along
+        apart = median(abs(s[stage] - t[stage]) for s, t in zip(steps, timed, strict=True))
+        assert apart <= 0.05 * median(t[stage] for t in timed)
 
 
 @pytest.mark.parametrize(("name", "stage"),
@@ -40,7 +42,7 @@ def test_a_stage_is_as_long_as_the_call(name: str, stage: str, tmp_path: Path) -
     steps = ran.only.training
     assert len(steps) == ran.said["steps"]
     assert {s["optimizer_calls"] for s in steps} == {1}
-    assert median(s[stage] for s in steps) == pytest.approx(ran.said[stage], rel=0.05)
+    assert median(s[stage] for s in steps) == pytest.approx(ran.said[stage], rel=0.05, abs=200_000)
 
 
 @pytest.fixture(scope="module")
