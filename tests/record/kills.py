@@ -174,7 +174,8 @@ class Killed:
                 os.kill(int(lines[0]), self.kill.number)
 
     def _end(self, recorder: subprocess.Popen[bytes]) -> None:
-        (self.folder / "go").touch()
+        if self.kill.number not in (signal.SIGTERM, signal.SIGHUP):  # they end the command as well
+            (self.folder / "go").touch()
         code = self.code = recorder.wait(LIMIT_S)
         until(lambda: not self._left(), LIMIT_S, "nothing of ours is left")
         if self.kill.who == "target":
