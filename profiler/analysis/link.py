@@ -17,6 +17,6 @@ def link_rate(properties: Mapping[str, Any]) -> tuple[float, str] | None:
     """
     generation = properties.get("pcie_gen")
     width = properties.get("pcie_width_now") or properties.get("pcie_width")
-    if generation not in LANE or not isinstance(width, int) or width <= 0:
+    if not isinstance(generation, int) or generation not in LANE or not isinstance(width, int) or width <= 0:
         return None
     return LANE[generation] * width, f"PCIe {generation} x{width}"

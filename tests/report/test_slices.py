@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from profiler.report.page import page
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 from tests.analysis.test_devices import split
 from tests.app.test_live_slices import unified
-from tests.runs import make_run
+from tests.runs import MS, make_run
 
 
 def of(path: Path) -> dict[str, Any]:
@@ -54,3 +56,23 @@ def test_links_between_gpus_and_what_cuda_makes_of_them_are_told(tmp_path: Path)
     for text in ("4 NVLinks to GPU 1", "4 NVLinks to switches", "PCIe 5 x16", "cuda:1"):
         assert text in rows["GPU 0"]
     assert "hidden from CUDA" in rows["GPU 1"] and "NVLink" not in rows["GPU 1"]
+
+
+@pytest.mark.parametrize("value", ["x", [1], {"a": [1]}, -5, 1e300, True, None])
+def test_properties_of_other_kinds_than_ours_are_no_traceback(tmp_path: Path, value: Any) -> None:
+    names = ("power_limit_w", "max_clock_sm", "app_clock_sm", "power_limit_default_w", "pcie_gen",
+             "pcie_width", "pcie_width_now", "pcie_gen_card", "nvlink_peers", "pci_bus_id", "cuda_visible",
+             "cuda_index", "mig_parent", "gpu_instance", "compute_instance", "unified_memory", "parent_only")
+
+    def put(writer: RunWriter, start: int) -> None:
+        device = writer.add_device("MIG-a", 0, "H100", properties=dict.fromkeys(names, value))
+        for metric, number in (("gpu.util", 0.9), ("gpu.clock_sm", 1000), ("gpu.throttle", 4),
+                               ("gpu.pcie_gen", 4), ("gpu.pcie_width", 8), ("torch.mem_reserved", 5e9)):
+            track = writer.track(metric, device=device, process=1 if "torch" in metric else None)
+            for tick in range(40):
+                writer.sample(track, start + (500 + 50 * tick) * MS, number)
+        writer.event(start, "xid", "error", "XID", device=device, data={"xid": value})
+
+    told = of(make_run(tmp_path / "a.stepscope", events=put,
+                        properties={"torch": {"device_count": 1}}))
+    assert told["charts"] and "Errors of the GPU" not in dict(told["lacks"])
