@@ -26,6 +26,7 @@ MAX_TOLD = 20  # of them whose damage is told
 LOOK_NS = 1_000_000_000  # between looks for loops that stand still
 MAX_TRACE = 512 << 20  # bytes of a trace as written
 MAX_TRACE_STORED = 256 << 20  # bytes of a trace as stored
+MAX_TRACES_STORED = 2 << 30  # of all: a day with a window a minute would fill a disk
 
 
 class _Refused(Exception):
@@ -57,6 +58,7 @@ class SpoolSource:
         self._looked_ns = 0
         self.urgent: deque[str] = deque(maxlen=5)  # for the user to read now; whoever tells it takes it
         self._large = Beside()
+        self._stored = 0  # bytes of traces
 
     @property
     def steps_seen(self) -> int:
@@ -146,6 +148,12 @@ class SpoolSource:
             sink.event(clock.now_ns(), "records_dropped", "warning",
                        f"{len(self._processes)} processes have sent records: those of more are not kept")
 
+    def _tell_enough(self, name: str, sink: Sink, clock: Clock) -> None:
+        if ("traces", 0) not in self._told:
+            self._told.add(("traces", 0))
+            text = f"Trace {name} is not kept, nor any after it: the run has {self._stored >> 20} MiB of traces"
+            sink.event(clock.now_ns(), "trace_lost", "warning", text)
+
     def _tell_damage(self, pid: int, sink: Sink, clock: Clock) -> None:
         if ("damage", pid) in self._told or len(self._told) > MAX_TOLD:
             return
@@ -187,12 +195,16 @@ class SpoolSource:
                 sink.event(clock.now_ns(), "trace_lost", "warning", f"Trace {name} cannot be kept: {why}",
                            process=number)
             else:
+                self._stored += len(data)
                 sink.attach(t0, "kineto", name, data, process=number, properties=properties)
             with suppress(OSError):
                 path.unlink()
 
         number = process.process
-        if large:
+        if self._stored >= MAX_TRACES_STORED:
+            self._tell_enough(name, sink, clock)
+            path.unlink(missing_ok=True)
+        elif large:
             self._large.put(keep)
         else:
             keep()

@@ -121,8 +121,6 @@ def read(path: Path) -> bool:
                      "[run.series(t.id, points=1600) for t in run.find('step.wall')]", str(path)],
             "diagnose": [sys.executable, "-P", "stepscope.py", "diagnose", str(path), "--json"],
             "report": [sys.executable, "-P", "stepscope.py", "report", str(path), "-o", f"{folder}/r.html"],
-            "csv": [sys.executable, "-P", "stepscope.py", "report", str(path), "--format", "csv", "-o",
-                    f"{folder}/csv"],
         }
         good = True
         print(f"{'':10} {'CPU s':>8} {'memory MB':>10}")

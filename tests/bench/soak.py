@@ -139,7 +139,7 @@ def soak(path: Path, folder: Path, args: argparse.Namespace) -> bool:
             if real() >= end_s:
                 break
             if args.culprits and before is None and tick >= ticks // 4:
-                tracemalloc.start(6)
+                tracemalloc.start(1)
                 before = tracemalloc.take_snapshot()
     if before is not None:
         tell(before)

@@ -90,3 +90,17 @@ def test_a_file_without_news_is_not_opened(spool: Spool, monkeypatch: pytest.Mon
     spool.read()
     assert [path.name for path in opened] == [f"{PID + 5}.0.spool"]
     assert len(spool.sink.values("step.wall")) == 1
+
+
+def test_traces_without_end_are_kept_up_to_a_bound(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day with a window a minute would fill the disk."""
+    monkeypatch.setattr(module, "MAX_TRACES_STORED", 100)
+    for i in range(10):
+        (spool.directory / f"{i}.json").write_bytes(b'{"traceEvents": []}')
+        spool.write(["trace", spool.t + i, spool.t + i + 1, f"{i}.json", {"valid": True}], pid=PID)
+        spool.read()
+    kept = [told.name for told, _ in spool.sink.attachments]
+    assert 1 < len(kept) < 10
+    assert kept == [f"{i}.json" for i in range(len(kept))]
+    assert spool.sink.kinds() == ["trace_lost"], "told once"
+    assert not list(spool.directory.glob("*.json")), "they do not fill the spool instead"
