@@ -23,7 +23,8 @@ from profiler.visible import also_named
 
 LARGEST = 4 << 20  # bytes of one frame
 MOST_SAMPLES = 50_000  # in one frame
-MOST_DEVICES, MOST_TRACKS, MOST_EVENTS = 1000, 100_000, 10_000  # of all lives of the writer
+MOST_TRACKS = 100_000  # of one writer
+MOST_DEVICES, MOST_EVENTS = 1000, 10_000  # of all there are, one after the other
 BATCH_NS = 40_000_000  # at high rates several ticks go in one write
 _HEAD = struct.Struct("<Ic")
 _SAMPLE = 20  # bytes
@@ -152,7 +153,7 @@ class Taker:
         self._pending = bytearray()
         self._device_ids: dict[int, int] = {}
         self._track_ids: list[int] = [0]  # by the writer's, which count from 1
-        self._tracks = self._events = 0
+        self._events = 0
         self._told: dict[tuple[int | None, str], tuple[str, str]] = {}
         self._earlier: dict[tuple[int | None, str], tuple[str, str]] = {}
 
@@ -223,8 +224,7 @@ class Taker:
         self._devices |= dict.fromkeys(also_named(uuid, properties), self._devices[uuid])
 
     def _take_track(self, message: list[Any]) -> None:
-        self._tracks += 1
-        if message[1] != len(self._track_ids) or self._tracks > MOST_TRACKS:
+        if message[1] != len(self._track_ids) or message[1] > MOST_TRACKS:
             raise BadRecord
         self._track_ids.append(self._sink.track(
             text(message[2], 100), device=self._device(message[3]), index=optional_count(message[4]),

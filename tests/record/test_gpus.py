@@ -130,6 +130,7 @@ def test_n17_the_reader_holds_nothing_of_the_targets(watched: Record) -> None:
         one.wait_more("gpu.util")
         reader, target = one.reader(), one.target()
         assert reader not in target.children(recursive=True)
+        assert target.create_time() <= reader.create_time()  # the target comes first
         assert os.getsid(reader.pid) == reader.pid  # no terminal: keys are the target's alone
         held = held_by(reader)
         assert not [name for name in held if "stepscope" in name or name.startswith(("/dev/pts", "/dev/tty"))]

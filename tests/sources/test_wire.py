@@ -199,3 +199,14 @@ def test_events_and_what_they_carry_are_bounded(monkeypatch: pytest.MonkeyPatch)
         taker.feed(message("event", T, "xid", "info", f"{turn} " + "x" * 1500, None, data))
     assert len(sink.events) == 50 and len(taker._told) <= 50
     assert len(sink.events[0].text) == 1000 and len(sink.events[0].data["a"]) == 200
+
+
+def test_tracks_are_bounded_for_each_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_wire, "MOST_TRACKS", 50)
+    taker = Taker(ListSink(), {}, lambda _: None)
+    tracks = [message("track", k, "gpu.process_mem", 1, k, {}) for k in range(1, 52)]
+    for _ in range(3):  # a reader that crashes every minute for a day has many successors
+        taker.begin()
+        taker.feed(DEVICE + b"".join(tracks[:50]))
+    with pytest.raises(BadRecord):
+        taker.feed(tracks[50])
