@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.fakes.amdsmi_plan import STANDIN
 from tests.sources.amd_sources import Amd
 from tests.sources.spooling import Spool
 
+ANSWERS_S = 120.0  # to one command, on a machine that does much else
 CHILD = Path(nvml.__file__).with_name("nvml_child.py")
 
 
@@ -43,7 +45,10 @@ class NvmlChild:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps({"do": name, **arguments}) + "\n")
         self._process.stdin.flush()
+        limit = threading.Timer(ANSWERS_S, self._process.kill)
+        limit.start()
         line = self._process.stdout.readline()
+        limit.cancel()
         assert line, f"the child ended with {self._process.wait()}"
         answer: dict[str, Any] = json.loads(line)
         return answer
