@@ -72,8 +72,9 @@ class GpuProcesses:
 
     def track(self, metric: str, pid: int, sink: Sink, method: str = "") -> int | None:
         """A metric's track of a process; None for one beyond those that are followed."""
-        if pid not in self._followed and len(self._followed) >= MAX_PROCESSES:
-            return None
+        if pid not in self._followed and len(self._followed) >= MAX_PROCESSES and not (
+                len(self._followed) < 2 * MAX_PROCESSES and self._target.has(pid)):
+            return None  # others that come and go for a day leave room for the target
         tracks = self._followed.setdefault(pid, {})
         if metric not in tracks:
             how = {"method": method} if method else {}

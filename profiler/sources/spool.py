@@ -151,7 +151,7 @@ class SpoolSource:
     def _tell_enough(self, name: str, sink: Sink, clock: Clock) -> None:
         if ("traces", 0) not in self._told:
             self._told.add(("traces", 0))
-            text = f"Trace {name} is not kept, nor any after it: the run has {self._stored >> 20} MiB of traces"
+            text = f"Trace {name} is not kept, nor any after it: {self._stored >> 20} MiB of traces are"
             sink.event(clock.now_ns(), "trace_lost", "warning", text)
 
     def _tell_damage(self, pid: int, sink: Sink, clock: Clock) -> None:
