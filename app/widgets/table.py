@@ -22,6 +22,7 @@ from app import icons, theme
 from app.tokens import PADDING, ROW, TABLE_HEAD
 from app.widgets.basic import tip
 from app.widgets.paint import font, swatch, write
+from profiler.report.spreadsheet import cell as spreadsheet_cell
 
 Row = TypeVar("Row")
 Index = QModelIndex | QPersistentModelIndex
@@ -102,7 +103,7 @@ class TableModel(QAbstractTableModel, Generic[Row]):
         lines = [[c.title for c in self.columns], *([c.text(row) for c in self.columns] for row in chosen)]
         cells = [[" ".join(cell.split()) for cell in line] for line in lines]
         if not markdown:
-            return "\n".join("\t".join(line) for line in cells) + "\n"
+            return "\n".join("\t".join(map(spreadsheet_cell, line)) for line in cells) + "\n"
         rule = ["---:" if c.right else "---" for c in self.columns]
         escaped = [[cell.replace("|", "\\|") for cell in line] for line in cells]
         return "\n".join(f"| {' | '.join(line)} |" for line in [escaped[0], rule, *escaped[1:]]) + "\n"

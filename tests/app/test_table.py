@@ -81,3 +81,9 @@ def test_the_model_passes_qts_own_tester(qapp: object, qtmodeltester: object) ->
     model: TableModel[Item] = TableModel(COLUMNS)
     model.replace(ITEMS)
     qtmodeltester.check(model)  # type: ignore[attr-defined]
+
+
+def test_a_name_is_no_formula_where_the_table_is_pasted() -> None:
+    model = TableModel([Column("name", lambda row: row), Column("ms", lambda row: "-1.5")])
+    model.replace(["=cmd|'/C calc'!A0", "aten::mm"])
+    assert model.as_text() == "name\tms\n'=cmd|'/C calc'!A0\t-1.5\naten::mm\t-1.5\n"
