@@ -184,3 +184,11 @@ def test_utilization_by_process_is_asked_of_no_slice(start_nvml: Start) -> None:
     dump = child.dump()
     assert dump.values("gpu.process_util") == []
     assert [e.device for e in dump.kinds("field_absent")] == [1]  # the card's
+
+
+def test_n12_pids_that_are_on_no_list_are_dropped(start_nvml: Start) -> None:
+    child = start_nvml("gpus 1", "procs 1", "proc_use 50", "proc_use_count 3", "proc_use_pid 1000")
+    child.open()
+    child.read_slow(times=3)
+    tracks = [t for t in child.dump().tracks if t.metric == "gpu.process_util"]
+    assert {t.index for t in tracks} == {1000}
