@@ -17,7 +17,6 @@ from _stepscope_probe.spool import Spool
 from tests.bench.run_size import gpu
 from tests.fakes import nvml
 
-CORES = 64
 STEP = '["step",' + ",".join(["%d"] * 15) + "]\n"
 CHANGE_S = 10  # between programs that come and go
 LOST_S, FAULT_S, XID_S = 1800, 300, 100  # between a GPU that is lost, a call that fails, a driver's error
@@ -102,9 +101,9 @@ class Gpus:
 class Host:
     """psutil's counters of a machine with many cores, at simulated times."""
 
-    def __init__(self) -> None:
+    def __init__(self, cores: int) -> None:
         self._rng = random.Random(4)
-        self._busy = [0.0] * CORES
+        self._busy = [0.0] * cores
         self._at = time.monotonic()
         self._begin = self._at - 1000
 

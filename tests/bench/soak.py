@@ -1,7 +1,7 @@
 """A day with eight GPUs at 10 Hz, time compressed: does the recorder's memory grow, how large is the file?
 
-    python tests/bench/soak.py [--hours 24] [--gpus 8] [--rate 10] [--minutes M]
-                                [--keep FILE] [--culprits]
+    python tests/bench/soak.py [--hours 24] [--gpus 8] [--rate 10] [--cores 64]
+                                [--minutes M] [--keep FILE] [--culprits]
 
 The recorder's own sources (GPUs by the stand-in library, host, target's processes, spool), its output,
 overhead, anchors and writer in simulated time: see day.py for what happens in that day. All is in one
@@ -116,7 +116,7 @@ def soak(path: Path, folder: Path, args: argparse.Namespace) -> bool:
     passing.install()
     spool = folder / "spool"
     spool.mkdir()
-    gpus, host, programs = Gpus(folder, count, rate), Host(), Programs(spool)
+    gpus, host, programs = Gpus(folder, count, rate), Host(args.cores), Programs(spool)
     host.install()
     recorder = Recorder(path, spool, gpus)
     memory: list[tuple[float, float]] = []
@@ -183,6 +183,7 @@ def main() -> int:
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--cores", type=int, default=64)
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--gpus", type=int, default=8)
     parser.add_argument("--rate", type=int, default=10)
