@@ -7,7 +7,8 @@ from pathlib import Path
 
 _NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb", "smb2", "smb3", "smbfs", "ncpfs", "9p", "virtiofs", "afs", "coda",
-     "lustre", "ceph", "gpfs", "beegfs", "glusterfs", "ocfs2", "gfs2", "orangefs", "wekafs", "panfs", "davfs")
+     "lustre", "ceph", "gpfs", "beegfs", "glusterfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "wekafs", "panfs",
+     "davfs", "fuse", "vboxsf", "prl_fs", "vmhgfs", "drvfs")  # the last ones: folders of a machine's host
 )
 _MOUNTS = Path("/proc/self/mountinfo")
 
@@ -38,4 +39,4 @@ def file_system(path: Path, mounts: str | None = None) -> str | None:
 
 def is_network(kind: str | None) -> bool:
     """Whether a file system of this type may have its server, or its other writers, on another machine."""
-    return kind is not None and (kind in _NETWORK or kind.startswith("fuse."))
+    return kind is not None and (kind in _NETWORK or kind.startswith("fuse."))  # fuseblk is a local disk

@@ -126,6 +126,18 @@ def test_beginning_and_end_of_much_output_are_kept() -> None:
     assert sink.events == ["output_cut"]
 
 
+def test_s09_output_that_cannot_be_kept_moves_no_number() -> None:
+    """Numbers of pieces are those of the run file: what it did not take has none."""
+    sink = Pieces()
+    output = Output(sink)  # type: ignore[arg-type]
+    for failed in (None, "the disk is full", None):
+        sink.failed = failed
+        output.add(b"x" * 1000)
+        output.flush(1)
+    assert sink.number == output._pieces
+    assert sum(map(len, sink.pieces.values())) == 2000
+
+
 def test_command_line_of_a_recording() -> None:
     argv = record_command(workload="w", settings={"on": True, "n": 2}, intervene={"num_workers": 1},
                           output=Path("/r"), name="-x", json_result=True, steps=5)

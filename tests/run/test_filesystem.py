@@ -36,6 +36,7 @@ def test_unknown_is_local() -> None:
     assert file_system(Path("/a"), "") is None
     assert not is_network(None)
     assert not is_network("fuseblk")
+    assert all(map(is_network, ("fuse", "fuse.s3fs", "9p", "vboxsf")))
 
 
 def test_this_machine(tmp_path: Path) -> None:
