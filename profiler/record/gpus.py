@@ -66,6 +66,7 @@ class GpuReader:
         self._command = own_command("gpu-read", *arguments, *(["--target", str(target)] if target else []))
         self._crashes: Counter[str] = Counter()  # by the driver's call
         self._done = False  # it has said that there is nothing to read
+        self._killed_for = ""
         self._taker = Taker(sink, self.devices, self._hear)
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -91,9 +92,7 @@ class GpuReader:
         self._thread.join(max(0.0, timeout_s))
         if not self._thread.is_alive():
             return True
-        with self._lock:
-            if self._process is not None:
-                self._process.kill()
+        self._kill("")
         self._thread.join(LEFT_S)
         if self._heard is None:
             self._absent("not_asked", "The recording ended before the GPUs were found", "Record for longer")
@@ -104,9 +103,7 @@ class GpuReader:
         try:
             self._lives()
         except Exception as error:
-            with self._lock:
-                if self._process is not None:
-                    self._process.kill()
+            self._kill("")
             text = f"the GPUs are not read: {type(error).__name__}: {error}"
             self._absent("unknown", text, HINT)
             self._event("source_off", text)
@@ -115,8 +112,10 @@ class GpuReader:
         turn = 0
         while not self._stopping.is_set():
             begun = time.monotonic()
-            self._done = False
+            self._done, self._killed_for = False, ""
             death = Death(*self._live())
+            if self._killed_for:
+                death.reason = f"the process that reads the GPUs was ended: {self._killed_for}"
             if self._stopping.is_set() or (self._done and not self.devices):
                 return
             turn = 0 if time.monotonic() - begun > HEALTHY_S else turn
@@ -147,7 +146,7 @@ class GpuReader:
             for fd in readable(list(streams), 1.0):
                 if not streams[fd]():
                     del streams[fd]
-            self._watch(process, started)
+            self._watch(started)
         with self._lock:
             self._close_stdin()
         status = process.wait()
@@ -165,17 +164,21 @@ class GpuReader:
         try:
             self._taker.feed(data)
         except BadRecord:
-            assert self._process is not None
-            self._process.kill()
+            self._kill("what it says makes no sense")
 
-    def _watch(self, process: subprocess.Popen[bytes], started: float) -> None:
+    def _watch(self, started: float) -> None:
         quiet = time.monotonic() - max(self._heard or 0.0, started)
         if quiet > QUIET_S and not self._told_quiet:
             text = "the process that reads the GPUs does not answer; their data has a gap"
             self._event("source_stuck", text)
         self._told_quiet = quiet > QUIET_S
         if quiet > KILLED_S:
-            process.kill()
+            self._kill(f"it has not answered for {KILLED_S:.0f} s")
+
+    def _kill(self, why: str) -> None:
+        self._killed_for = why
+        if self._process is not None:
+            self._process.kill()
 
     # What it says of itself.
 
