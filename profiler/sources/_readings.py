@@ -144,7 +144,7 @@ class Reading:
         if self._told != IMPLAUSIBLE:
             self._told = IMPLAUSIBLE
             self._tell(sink, t_ns, "implausible", f"{self.field.title}: {why}; left out",
-                       {"raw": raw if math.isfinite(raw) else str(raw)})
+                       {"raw": float(raw) if math.isfinite(raw) else str(raw)})
 
     def fail(self, error: Exception, sink: Sink, clock: Clock) -> None:
         """No value: say why, once for each reason, and when to ask again."""

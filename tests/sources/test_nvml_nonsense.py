@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from profiler.sources._checked import plain
+
 Start = Callable[..., Any]
 MIB = 1 << 20
 
@@ -48,6 +50,7 @@ def test_n13_what_cannot_be_is_no_value_and_told_twice(
     assert counts[0] == counts[1] == counts[2] - 2
     assert len(after.values(metric)) == counts[0] + 6  # of the other device nothing is lost
     assert [(event.kind, event.device) for event in after.events] == [("implausible", 2), ("field_back", 2)]
+    assert plain(after.events[0].data)["raw"] is not None  # also where it is no number that JSON can carry
 
 
 @pytest.mark.parametrize(("line", "name"), [
