@@ -10,6 +10,7 @@ from profiler.model import Sink
 HEAD = 256 << 10  # bytes kept of the beginning
 TAIL = 1 << 20  # and at least so many of the end
 PIECE = 64 << 10
+GRAIN = 4 << 10  # pieces below are dropped together: a day of dots makes half a million of them
 
 
 class OutputSink(Sink, Protocol):
@@ -35,7 +36,8 @@ class Output:
         self._pending = bytearray()
         self._pieces = 0
         self._head = 0  # bytes in pieces that stay
-        self._tail: deque[tuple[int, int]] = deque()  # number and size of the pieces after the head
+        self._tail: deque[tuple[int, int]] = deque()  # of pieces after the head: the last one's number, size
+        self._first = 0  # number of the first of them
         self._tail_size = 0
         self.cut = 0  # bytes dropped
 
@@ -66,18 +68,20 @@ class Output:
         if self._head < HEAD:
             self._head += size
         else:
-            self._tail.append((self._pieces, size))
+            self._first = self._first or self._pieces
             self._tail_size += size
+            together = self._tail.pop()[1] if self._tail and self._tail[-1][1] < GRAIN else 0
+            self._tail.append((self._pieces, together + size))
 
     def _drop(self, t_ns: int) -> None:
         if self._tail_size <= 2 * TAIL:  # rarely, and then much at once
             return
-        first = last = self._tail[0][0]
-        before = self._tail_size
+        last, before = 0, self._tail_size
         while self._tail_size - self._tail[0][1] >= TAIL:
             last, size = self._tail.popleft()
             self._tail_size -= size
-        self._sink.drop_output(first, last)
+        self._sink.drop_output(self._first, last)
+        self._first = last + 1
         self._tell_cut(t_ns, before - self._tail_size)
 
     def _tell_cut(self, t_ns: int, size: int) -> None:
