@@ -2,7 +2,7 @@
 
 A driver library that crashes or hangs takes that process along, and neither the recording
 nor the target. One process for all vendors: machines with two of them are rare, and each
-process costs some 25 MB.
+process costs some 15 MB of memory.
 """
 
 from __future__ import annotations
@@ -113,7 +113,11 @@ class GpuReader:
         while not self._stopping.is_set():
             begun = time.monotonic()
             self._done, self._killed_for = False, ""
-            death = Death(*self._live())
+            try:
+                death = Death(*self._live())
+            except OSError as error:  # no process, no descriptor is free now
+                death = Death(1, b"")
+                death.reason = f"the process that reads the GPUs cannot be started: {error}"
             if self._killed_for:
                 death.reason = f"the process that reads the GPUs was ended: {self._killed_for}"
             if self._stopping.is_set() or (self._done and not self.devices):

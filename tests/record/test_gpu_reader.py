@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,15 +18,16 @@ PATIENCE = 30.0
 
 
 @pytest.fixture
-def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[GpuReader, ListSink]]]:
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[GpuReader, ListSink]]]:
     """A reader whose process runs that code in the place of ours."""
     monkeypatch.setattr(gpus, "AGAIN_S", (0.01,))
+    monkeypatch.setattr(gpus, "DEATHS_TOLD", 10**6)
     started: list[GpuReader] = []
 
-    def begin(code: str) -> tuple[GpuReader, ListSink]:
+    def begin(code: str, program: str = sys.executable) -> tuple[GpuReader, ListSink]:
         sink = ListSink()
         one = GpuReader(sink, Clock(), 10.0, None)
-        one._command = [sys.executable, "-c", "import os, signal, sys, time\n" + code]
+        one._command = [program, "-c", "import os, signal, sys, time\n" + code]
         one.start()
         started.append(one)
         return one, sink
@@ -40,7 +42,7 @@ def gap(sink: ListSink) -> str:
     return until(lambda: [event.text for event in sink.events if event.kind == "gap"], PATIENCE)[0]
 
 
-Start = Callable[[str], tuple[GpuReader, ListSink]]
+Start = Callable[..., tuple[GpuReader, ListSink]]
 
 
 def test_what_makes_no_sense_ends_it(start: Start) -> None:
@@ -72,13 +74,14 @@ def test_one_that_does_not_end_is_ended(start: Start) -> None:
     assert sink.meta["gpu"]["cause"] == "not_asked" and sink.events == []
 
 
-def test_one_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    sink = ListSink()
-    one = GpuReader(sink, Clock(), 10.0, None)
-    one._command = ["/no/such/program"]
-    one.start()
+def test_one_that_cannot_be_started_is_said_and_tried_again(start: Start, tmp_path: Path) -> None:
+    one, sink = start("sys.exit(1)", str(tmp_path / "program"))
+    assert "cannot be started: [Errno 2] No such file" in gap(sink)
+    assert sink.meta["gpu"]["cause"] == "crashed"
+    (tmp_path / "program").symlink_to("/bin/false")
+    until(lambda: "ended (status " in sink.events[-1].text, PATIENCE)
+    one.stop()
     assert one.join(PATIENCE)
-    assert sink.kinds() == ["source_off"] and "No such file" in sink.meta["gpu"]["reason"]
 
 
 def test_a_stop_before_the_start_starts_nothing() -> None:
