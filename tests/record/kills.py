@@ -114,6 +114,12 @@ def planned(count: int, seed: int) -> list[Kill]:
             for number in range(count) for who, phase, longest in [kinds[number % len(kinds)]]]
 
 
+def _take_signals() -> None:
+    """As a shell starts it: whoever runs the tests in the background has them ignored, and so would we."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Killed:
     """One recording in a folder of its own, and how it came out."""
 
@@ -139,7 +145,7 @@ class Killed:
         argv = own_command("record", "-o", str(self.path), *mode, "--", *command)
         with (self.folder / "out").open("wb") as out, (self.folder / "err").open("wb") as err:
             recorder = subprocess.Popen(argv, cwd=self.folder, env=environment(self.folder), stderr=err,
-                                        stdout=out, stdin=subprocess.PIPE)
+                                        stdout=out, stdin=subprocess.PIPE, preexec_fn=_take_signals)
             try:
                 self._kill(recorder)
                 self._end(recorder)
