@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 from profiler.cli._common import Progress, duration, print_table
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._streams import tell
-from profiler.errors import RunError, UsageError
+from profiler.errors import RunError, UsageError, harmless
 from profiler.experiments.plan import Plan
+from profiler.experiments.program import Program
 from profiler.experiments.result import Pair, Result
 from profiler.experiments.statistics import FEWEST
 from profiler.experiments.verify import Listener, verify
@@ -28,12 +28,13 @@ from profiler.units import (
     ms_decimals,
 )
 
+WIDEST = 900  # letters of a line on the terminal
+
 
 def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     """Run `plan`, telling on stderr how far it is, and keep the result in the run file at `path`."""
     tell(budget(plan))
-    if plan.program.workload is None:  # a run may come from somebody else: what it starts is said first
-        tell(f"It starts {shlex.join(plan.start('a')[0].command)} in {plan.program.cwd}")
+    tell_start(plan.start("a")[0])
     with terminated_as_interrupt(), recordings("verify", keep) as folder, Progress("Verifying", 1.0) as bar:
 
         def tick(done: float, total: float, text: str) -> None:
@@ -47,6 +48,13 @@ def experiment(path: Path, plan: Plan, keep: Path | None = None) -> Result:
     if result.pairs:
         keep_result(path, "experiment", result.to_json())
     return result
+
+
+def tell_start(program: Program) -> None:
+    """Say all that is started, first: a run may come from somebody else. No part of it is left out."""
+    text = harmless(program.told())
+    for at in range(0, len(text), WIDEST):
+        tell(text[at:at + WIDEST])
 
 
 def keep_result(path: Path, kind: str, told: Mapping[str, Any]) -> None:

@@ -15,13 +15,12 @@ it and keeps what was measured.
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from profiler.cli._common import Progress, duration, plain, print_json, print_table, shown
-from profiler.cli._experiment import keep_result, recordings
+from profiler.cli._experiment import keep_result, recordings, tell_start
 from profiler.cli._signals import terminated_as_interrupt
 from profiler.cli._streams import tell
 from profiler.errors import RunError, UsageError
@@ -58,8 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     plan = _plan(args)
     tell(budget(plan))
-    if args.run is not None and plan.program.workload is None:  # it may come from somebody else
-        tell(f"It starts {shlex.join(plan.program.command)} in {plan.program.cwd}")
+    if args.run is not None:
+        tell_start(plan.program)
     with terminated_as_interrupt(), recordings("ceilings", args.keep) as folder, \
             Progress("Ceilings", 1.0) as bar:
         result = measure(plan, folder, _listener(bar))

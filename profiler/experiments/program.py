@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +44,18 @@ class Program:
     def changed(self, values: Mapping[str, Any]) -> Program:
         """The same with other settings of the workload."""
         return replace(self, settings={**self.settings, **values})
+
+    def told(self) -> str:
+        """What is started, where, and with which variables that are not ours: a run may be a stranger's.
+
+        Empty for a workload of ours that gets no such variable.
+        """
+        given = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()
+                 if os.environ.get(name) != value]
+        if self.workload is not None and not given:
+            return ""
+        what = f"the workload {self.workload}" if self.workload is not None else shlex.join(self.command)
+        return f"It starts {what} in {self.cwd}" + (f" with {' '.join(given)}" if given else "")
 
     @property
     def placeholders(self) -> tuple[str, ...]:
