@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from app import actions, theme
 from app.run_events import RunEvents
+from app.selection import Selection
 from app.settings import Settings, on_screen
 from app.tokens import MENU_BAR
 from app.widgets.basic import Surface, row
@@ -47,6 +48,7 @@ class MainWindow(RunEvents):
         self.settings = settings or Settings()
         self.document: Document | None = None
         self.recorder: Recorder | None = None
+        self.selection = Selection(self)
         self.screens: dict[str, QWidget] = {}
         self.current = "launch"
         self._painted = False
@@ -103,6 +105,7 @@ class MainWindow(RunEvents):
         self.recorder = Recorder(self)
         self.document.opened.connect(self._on_opened)
         self.document.closed.connect(self._on_closed)
+        self.document.closed.connect(self.selection.clear)
         self.document.grew.connect(self._on_grew)
         self.document.ended.connect(self._ask_facts)
         self.document.failed.connect(self.tell)
