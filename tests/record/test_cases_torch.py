@@ -21,11 +21,7 @@ def steps_of(folder: Path) -> int:
     return int((steps.flags & STEP_PARTIAL == 0).sum())
 
 
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[bytes]]:
-    """One script, 60 steps: each oddity between two of them."""
-    folder = tmp_path_factory.mktemp("odd")
-    path = torch_script(folder, """
+ODD = """
         import cProfile, faulthandler, gc, io, tempfile, threading, warnings
 
         def profiled():
@@ -106,7 +102,14 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Comp
         train(DataLoader(Data(120), batch_size=2), between)
         assert len(got) == 4 and kept
         print("done", flush=True)
-        """)
+        """
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[bytes]]:
+    """One script, 60 steps: each oddity between two of them."""
+    folder = tmp_path_factory.mktemp("odd")
+    path = torch_script(folder, ODD)
     env = environment(folder, KINETO_LOG_LEVEL="99")  # the script's own profiler would write to stderr
     return folder, record(folder, "--", PYTHON, path, env=env, timeout=LONG)
 
