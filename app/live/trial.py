@@ -9,26 +9,30 @@ from typing import Any
 from PySide6.QtCore import QObject
 
 from app.document import Document
+from app.experiment import CANCELLED, experiment_of
 from app.live.verdict import VerdictData, remedy_text
 from app.live.verdict_strip import VerdictStrip
-from app.live.verify import CANCELLED, Verify, outcome_parts
+from app.live.verify import outcome_parts
 from app.widgets.basic import tip
 from app.widgets.sentence import Part
 from profiler.units import clock
 
+DOING = {"verify": "Verifying", "ceilings": "Measuring ceilings", "diagnose": "Analysing the trace"}
+
 
 class Trial(QObject):
-    """Between the strip and `Verify`."""
+    """Between the strip and the experiment that all screens share."""
 
     def __init__(self, document: Document, strip: VerdictStrip) -> None:
         super().__init__(strip)
         self._document, self._strip = document, strip
-        self.verify = Verify(self)
+        self.verify = experiment_of(document)
         self.wanted = False  # as soon as the recording is over
         self._shown: VerdictData | None = None
         self._note = ""
         self._result: Mapping[str, Any] | None = None
         self._tested: Path | None = None  # whose test runs: what it says is of no other run
+        self.verify.started.connect(self._on_started)
         self.verify.progress.connect(self._on_progress)
         self.verify.finished.connect(self._on_result)
         self.verify.failed.connect(self._on_failed)
@@ -70,8 +74,14 @@ class Trial(QObject):
     def _start(self) -> None:
         path = self._document.path
         if path is not None:
-            self._note, self._result, self._tested = "starting", None, path
             self.verify.start(path)
+
+    def _on_started(self) -> None:
+        """Here or on another screen."""
+        self._note, self._tested = "starting", self.verify.run
+        if self.verify.kind == "verify":
+            self._result = None
+        self._update()
 
     def _on_progress(self, line: str) -> None:
         self._note = line
@@ -79,7 +89,9 @@ class Trial(QObject):
 
     def _on_result(self, result: Mapping[str, Any]) -> None:
         if self._document.path == self._tested:
-            self._note, self._result = "", result
+            self._note = ""
+            if self.verify.kind in ("", "verify"):
+                self._result = result
         self._update()
 
     def _on_failed(self, text: str) -> None:
@@ -114,12 +126,12 @@ class Trial(QObject):
         else:
             head = [Part(cause, "t1", 600)]
         if self.verify.running:
-            text = f"Verifying, {clock(self.verify.elapsed_ns)}: {self._note}"
+            text = f"{DOING[self.verify.kind]}, {clock(self.verify.elapsed_ns)}: {self._note}"
             self._strip.show_try(head, [Part(text, "acc")])
         elif self._result is not None:
             self._show_result(head, self._result)
         elif self._note:
-            self._strip.show_try(head, [Part(self._note, "t2" if self._note == CANCELLED else "err")])
+            self._strip.show_try(head, [Part(self._note, "t2" if self._note in CANCELLED.values() else "err")])
         elif data is not None and data.prediction:
             self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
         else:

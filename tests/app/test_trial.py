@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.live import verify as module
+from app import experiment as module
+from app.experiment import CANCELLED, Experiment
 from app.live.state import Live
 from app.live.verdict import prediction_text, query, remedy_text
-from app.live.verify import CANCELLED, Verify, outcome_parts
+from app.live.verify import outcome_parts
 from app.widgets.sentence import Part
 from profiler.experiments.plan import make_plan
 from profiler.experiments.statistics import FAILS
@@ -140,9 +141,9 @@ def test_a_test_that_ends_late_says_nothing_of_another_run(desk: Desk, tmp_path:
     trial = desk.panel.trial
     trial._tested = tmp_path / "other.stepscope"
     trial._on_result(result())
-    trial._on_failed(CANCELLED)
+    trial._on_failed(CANCELLED["verify"])
     assert "measured" not in desk.panel.strip._outcome.text()
-    assert CANCELLED not in desk.panel.strip._outcome.text()
+    assert CANCELLED["verify"] not in desk.panel.strip._outcome.text()
 
 
 @pytest.mark.parametrize("measured", [True, False])
@@ -154,10 +155,10 @@ def test_cancelling_keeps_what_was_measured(
               f"signal.signal(signal.SIGTERM, lambda *_: (print({json.dumps(told)!r}), sys.exit(130)))\n"
               "print('ready', file=sys.stderr, flush=True)\nsignal.pause()\n")
     monkeypatch.setattr(module, "own_command", lambda *args: [sys.executable, "-S", "-c", script])
-    verify = Verify()
+    verify = Experiment()
     with qtbot.waitSignal(verify.progress, timeout=10_000):
         verify.start(Path("r.stepscope"))
     with qtbot.waitSignal(verify.finished if measured else verify.failed, timeout=10_000) as ended:
         verify.cancel()
-    assert ended.args == [told if measured else CANCELLED]
+    assert ended.args == [told if measured else CANCELLED["verify"]]
     verify.shut_down()
