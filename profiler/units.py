@@ -118,8 +118,19 @@ def format_clock(mhz: float | None, unit: bool = True) -> str:
 
 
 def format_energy(joule: float | None, per: str = "sample") -> str:
-    """Energy for one unit of work: 0.213 J/sample."""
-    return _with_unit(format_number(joule, 3), f"J/{per}")
+    """Energy for one unit of work, with three digits: 0.213 J/sample, 13.6 J/step."""
+    if joule is None or not math.isfinite(joule):
+        return ""
+    decimals = max(0, 2 - math.floor(math.log10(abs(joule)))) if joule else 3
+    return _with_unit(format_number(joule, decimals), f"J/{per}")
+
+
+def format_joules(joule: float | None) -> str:
+    """Energy in all, with what an electricity meter would show: 12.3 kJ (3.4 Wh)."""
+    if joule is None or not math.isfinite(joule):
+        return ""
+    watt_hours = _scaled(joule / 3600, ((1e-3, "mWh"), (1.0, "Wh"), (1e3, "kWh"), (1e6, "MWh")))
+    return f"{_scaled(joule, ((1.0, 'J'), (1e3, 'kJ'), (1e6, 'MJ'), (1e9, 'GJ')))} ({watt_hours})"
 
 
 def format_temperature(celsius: float | None) -> str:

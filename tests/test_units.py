@@ -86,3 +86,12 @@ def test_stage_times_add_up_by_eye(stages):
     shown = [float(units.format_ms(ns, unit=False).replace(S, "")) for ns in stages]
     total = float(units.format_ms(sum(stages), unit=False).replace(S, ""))
     assert abs(sum(shown) - total) <= 0.05 * 7
+
+
+def test_energy_has_three_digits_and_an_electricity_meters_unit():
+    assert units.format_energy(13.61, "step") == "13.6~J/step".replace("~", S)
+    assert units.format_energy(0.0001234, "token") == "0.000123~J/token".replace("~", S)
+    assert units.format_energy(0.0) == "0.000~J/sample".replace("~", S)
+    assert units.format_joules(12_300) == "12.3~kJ (3.4~Wh)".replace("~", S)
+    assert units.format_joules(3.6e6 * 24) == "86.4~MJ (24.0~kWh)".replace("~", S)
+    assert units.format_joules(None) == units.format_joules(math.nan) == ""

@@ -33,8 +33,11 @@ NAME, WORDS = 64, 48  # letters of a table's first column, and of another one wi
 SHOWN = 1.01  # predicted speedup from which a scenario is printed
 
 
-def print_diagnosis(told: Mapping[str, Any], every: bool = False) -> None:
-    """The human form, from the JSON form of a diagnosis. `every`: with the tables of a trace."""
+def print_diagnosis(told: Mapping[str, Any], every: bool = False, energy: Sequence[str] = ()) -> None:
+    """The human form, from the JSON form of a diagnosis. `every`: with the tables of a trace.
+
+    `energy`: lines about it.
+    """
     print(f"{verdict_title(told['verdict'])}: {told['headline']}.")
     if told["also"]:
         print(f"Also {', '.join(verdict_title(word).lower() for word in told['also'])}.")
@@ -43,6 +46,9 @@ def print_diagnosis(told: Mapping[str, Any], every: bool = False) -> None:
     print()
     if told["step_ms"] and told["stages_ms"]:
         _print_stages(told)
+    for line in energy:
+        print(f"  {line}")
+    if energy or (told["step_ms"] and told["stages_ms"]):
         print()
     if told["partition_ms"]:
         _print_partition(told)

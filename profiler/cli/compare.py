@@ -3,7 +3,7 @@
     stepscope compare A B
 
 Steps, the partition of step time, operators and kernels, per step and absolute, with
-those that are new and those that have vanished.
+those that are new and those that have vanished. Of two runs also the energy of a step.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from profiler.analysis.energy_use import Energy
 from profiler.cli import _traces
 from profiler.cli._common import fitted, print_json, print_table, shown
+from profiler.rules import energy
 from profiler.rules.trace.comparison import SAME, compare
+from profiler.rules.verdict import diagnose
 from profiler.rules.words import class_title, kernel_title
+from profiler.run.reader import Run
 from profiler.units import MINUS, format_count, format_ms, format_number, format_ratio
 
 ROWS = 15
@@ -33,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     a, b = (_traces.one(path) for path in (args.a, args.b))
     told = compare(a, b)
     told["a"]["file"], told["b"]["file"] = str(args.a), str(args.b)
+    told["energy"] = energy.compared([_energy(path) for path in (args.a, args.b)])
     queries = [_traces.memory_query(path) for path in (args.a, args.b)]
     if all(queries) and queries[0] != queries[1]:
         told["notes"].append(f"Used memory is by query {queries[0]} in A and {queries[1]} in B: v1 counts "
@@ -42,6 +47,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_comparison(shown(told))
     return 0
+
+
+def _energy(path: Path) -> Energy | None:
+    """Of a run; None of a trace, which holds none."""
+    if not _traces.is_run(path):
+        return None
+    with Run.open(path) as run:
+        diagnosis = diagnose(run)
+        return None if diagnosis.imported else energy.measured(run, diagnosis)
 
 
 def print_comparison(told: Mapping[str, Any]) -> None:
@@ -54,6 +68,8 @@ def print_comparison(told: Mapping[str, Any]) -> None:
     ratio = told["ratio"]
     if ratio is not None:
         print(f"\nB is {_compared(ratio)}")
+    for line in energy.comparison_lines(told["energy"]):
+        print(line)
     head = "ms/step" if told["per_step"] else "ms"
     if told["partition_ms"]:
         spent = [r for r in told["partition_ms"] if r["a_ms"] or r["b_ms"]]

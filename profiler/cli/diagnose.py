@@ -18,9 +18,11 @@ from typing import Any
 from profiler.cli import _streams, _traces
 from profiler.cli._common import print_json, shown
 from profiler.cli._diagnosis import print_diagnosis
+from profiler.cli._price import add_price
 from profiler.errors import TraceError, UsageError, one_line
 from profiler.experiments.change import first_testable
 from profiler.experiments.program import recorded_program
+from profiler.rules import energy
 from profiler.rules.trace.diagnosis import diagnose as trace_diagnosis
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
@@ -36,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                              "critical path")
     parser.add_argument("--no-what-if", action="store_true",
                         help="no replay of the steps: no predictions and no critical path")
+    add_price(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -47,16 +50,20 @@ def run(args: argparse.Namespace) -> int:
         with Run.open(first) as opened:
             diagnosis = diagnose(opened, trace=told_by_traces)
             program = recorded_program(opened.meta)
+            used = None if diagnosis.imported else energy.measured(opened, diagnosis)
         told = diagnosis.to_json()
+        if used is not None:
+            told["energy"] = energy.to_json(used, args.price)
+            told["notes"] += energy.notes(used)
         next_one = first_testable(diagnosis.findings, program)
     else:
         traces = _traces.read(args.paths)
         found = trace_diagnosis(traces, ", ".join(map(str, args.paths)), what_if=not args.no_what_if)
-        told, next_one = found.to_json(), None
+        told, next_one, used = found.to_json(), None, None
     if args.json:
         print_json(told)
     else:
-        print_diagnosis(shown(told), args.tables)
+        print_diagnosis(shown(told), args.tables, [] if used is None else energy.lines(used, args.price))
         if next_one is not None and next_one.remedy is not None:
             print(f"Next: stepscope verify {one_line(shlex.quote(str(first)))}    "
                   f"tests {next_one.remedy.setting} by paired runs")

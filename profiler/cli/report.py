@@ -13,8 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.cli import _traces
+from profiler.cli._price import add_price
 from profiler.errors import RunError, TraceError, UsageError, one_line
 from profiler.report import html
+from profiler.rules.energy import Price
 from profiler.rules.trace import stored
 from profiler.run.reader import Run
 
@@ -26,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="html", metavar="FORMAT", help="html, the only one so far")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the file to write, with several runs a folder (default: beside each run)")
+    add_price(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,12 +38,15 @@ def run(args: argparse.Namespace) -> int:
     if several and args.output is not None and not args.output.is_dir():
         raise UsageError(f"{args.output} is not a folder", "Several reports need a folder for -o")
     for path in args.runs:
-        print(one_line(str(report(path, args.output))))
+        print(one_line(str(report(path, args.output, args.price))))
     return 0
 
 
-def report(path: Path, output: Path | None = None) -> Path:
-    """Write the report of the run at `path` and give where it is. What its traces say is kept in the run."""
+def report(path: Path, output: Path | None = None, price: Price | None = None) -> Path:
+    """Write the report of the run at `path` and give where it is. What its traces say is kept in the run.
+
+    `price`: of a kWh; without it no cost is told.
+    """
     with Run.open(path) as opened:
         fresh = stored.stored(opened) is not None or not stored.attachments(opened)
     if not fresh:
@@ -54,4 +60,4 @@ def report(path: Path, output: Path | None = None) -> Path:
                            "Make it, or name another file with -o")
         if target.exists() and target.samefile(path):
             raise UsageError(f"{target} is the run itself", "Name another file with -o")
-        return html.write(opened, target)
+        return html.write(opened, target, price)

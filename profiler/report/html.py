@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from profiler.errors import ProfilerError, RunError
 from profiler.paths import ASSETS
 from profiler.report.page import page
+from profiler.rules.energy import Price
 from profiler.version import version
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ FOLDER = ASSETS / "report"
 ENDING = ".html"
 
 
-def render(run: Run) -> str:
+def render(run: Run, price: Price | None = None) -> str:
     """The whole page. ProfilerError when the template engine is not installed."""
     try:
         import jinja2
@@ -32,12 +33,12 @@ def render(run: Run) -> str:
         undefined=jinja2.StrictUndefined)
     style = (FOLDER / "report.css").read_text(encoding="utf-8")
     template = environment.get_template("report.html.jinja")
-    return template.render(style=style, version=version(), **page(run))
+    return template.render(style=style, version=version(), **page(run, price))
 
 
-def write(run: Run, output: Path) -> Path:
+def write(run: Run, output: Path, price: Price | None = None) -> Path:
     """Write the report of a run. It appears under its name only when it is whole. RunError when it cannot."""
-    text = render(run).encode("utf-8", "replace")
+    text = render(run, price).encode("utf-8", "replace")
     try:
         handle, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=output.parent)
         new = Path(name)

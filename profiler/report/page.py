@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from profiler.analysis.costs import COUNTER, energy
 from profiler.analysis.facts import EARLIER
 from profiler.analysis.series import Throttle, throttles
 from profiler.metrics import stage_title
@@ -14,11 +13,11 @@ from profiler.report.ceilings import ceilings
 from profiler.report.experiment import experiment, read
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import flag, stage_bar, stage_swatch, step_chart
+from profiler.rules import energy
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import FLAGS, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
     format_count,
-    format_energy,
     format_gib,
     format_ms,
     format_number,
@@ -32,10 +31,14 @@ if TYPE_CHECKING:
     from profiler.run.reader import Run
 
 
-def page(run: Run) -> dict[str, Any]:
-    """Of one run. Texts are plain: the template escapes them. Pictures are markup and escape theirs."""
+def page(run: Run, price: energy.Price | None = None) -> dict[str, Any]:
+    """Of one run. Texts are plain: the template escapes them. Pictures are markup and escape theirs.
+
+    `price`: of a kWh; without it no cost is told.
+    """
     diagnosis = diagnose(run)
     told = diagnosis.to_json()
+    used = energy.measured(run, diagnosis) if run.devices and not diagnosis.imported else None
     steps = diagnosis.facts.steps
     begin = int(steps.t0_ns[0]) if EARLIER in diagnosis.facts.steady.left_out else run.start_ns
     picture, note = step_chart(steps.select(steps.training), begin, run.end_ns)
@@ -47,6 +50,7 @@ def page(run: Run) -> dict[str, Any]:
         "verdict": _verdict(told), "trace": trace.section(told), "empty": _empty(run, told),
         "stage_bar": stage_bar(told["stages_ms"] or {}), "step_chart": picture, "step_note": note,
         "stages": _stages(told), "figures": _figures(run, told, diagnosis),
+        "energy": energy.rows(used, price) if used else [],
         "charts": _charts(run), "findings": [_finding(finding, unit) for finding in told["findings"]],
         "ruled_out": _causes(told["ruled_out"]), "lacks": _causes(told["lacks"]),
         "experiments": read(experiment, run.results("experiment")),
@@ -54,7 +58,8 @@ def page(run: Run) -> dict[str, Any]:
         "settings": facts.settings(run), "overhead": [] if diagnosis.imported else rows,
         "sources": sources, "imported": diagnosis.imported,
         "missing": facts.missing(run), "holes": facts.holes(run), "events": happened, "more_events": more,
-        "traces": facts.traces(run), "output": facts.output_end(run), "notes": told["notes"],
+        "traces": facts.traces(run), "output": facts.output_end(run),
+        "notes": told["notes"] + (energy.notes(used) if used else []),
     }
 
 
@@ -114,9 +119,6 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
                  ("GPU power", format_power(live.get("gpu.power")),
                   "the power of the whole card is not a slice's" if a_slice else
                   "not measured in the steady steps"),
-                 ("Energy", _energy(run, diagnosis),
-                  "the energy of the whole card is not a slice's" if a_slice else
-                  "no energy counter, no power, no samples known, or under a second of steps"),
                  ("Peak reserved by torch", format_gib(_peak(run)), "no CUDA allocator in use")]
     else:
         rows.append(("GPU", "", str((run.meta.get("gpu") or {}).get("reason") or "none was watched")))
@@ -130,15 +132,6 @@ def _figures(run: Run, told: Mapping[str, Any], diagnosis: Diagnosis) -> list[tu
 
 def _cores(value: float | None) -> str:
     return "" if value is None else f"{format_number(value, 1)}\u00a0cores"
-
-
-def _energy(run: Run, diagnosis: Diagnosis) -> str:
-    """With how it was measured, where that is not the counter."""
-    found = energy(run, diagnosis.facts)
-    if found is None:
-        return ""
-    text = format_energy(found[0])
-    return text if found[1] == COUNTER else f"{text} (by {found[1]})"
 
 
 def _peak(run: Run) -> float | None:

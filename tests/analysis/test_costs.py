@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from profiler.analysis.costs import ON_DEVICE, ON_HOST, energy, energy_per_sample, peak_memory
+from profiler.analysis.costs import ON_DEVICE, ON_HOST, energy_per_sample, peak_memory
 from profiler.analysis.facts import gather
 from profiler.analysis.steps import training_process
-from profiler.report import html
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 from tests.runs import UUID, make_run
@@ -24,63 +23,12 @@ def test_energy_is_that_of_the_steady_steps_alone(tmp_path: Path) -> None:
         assert energy_per_sample(run, facts) == pytest.approx(30.0 / 8, rel=1e-3)
 
 
-def _energy(path: Path, gpu: dict[str, Any], samples: int | None = 8, steps: int = 40) -> Any:
-    make_run(path, steps=steps, stages={"forward": 100.0}, samples=samples, gpu=gpu,
-             device={"forward": 90.0}, properties={"torch": {"uuid": {"0": UUID}}})
+def test_energy_by_power_is_not_compared_with_that_of_a_counter(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "a.stepscope", steps=40, stages={"forward": 100.0}, samples=8,
+                    gpu={"gpu.power": 300.0}, device={"forward": 90.0},
+                    properties={"torch": {"uuid": {"0": UUID}}})
     with Run.open(path) as run:
-        return energy(run, gather(run, training_process(run)))
-
-
-COUNTS: Any = {"gpu.energy": lambda tick: 30.0 * tick}
-
-
-def test_without_a_counter_power_or_samples_there_is_no_energy(tmp_path: Path) -> None:
-    assert _energy(tmp_path / "a", {"gpu.util": 1.0}) is None
-    assert _energy(tmp_path / "b", COUNTS, samples=None) is None
-
-
-def test_n14_without_a_counter_power_is_integrated_over_real_intervals_and_said_so(tmp_path: Path) -> None:
-    told = _energy(tmp_path / "a", {"gpu.power": 300.0})
-    assert told == (pytest.approx(30.0 / 8, rel=1e-3), "power over time")
-
-
-def test_n14_power_is_not_integrated_over_a_gap(tmp_path: Path) -> None:
-    def power(tick: int) -> float | None:
-        return None if 15 <= tick < 40 else 3000.0 if tick in (14, 40) else 300.0
-
-    (joules, _), (even, _) = (_energy(tmp_path / name, {"gpu.power": planned})
-                              for name, planned in (("a", power), ("b", 300.0)))
-    assert joules < 2.5 * even  # over the gap it would be above 6 times
-
-
-@pytest.mark.parametrize("counter", [lambda tick: 0.0, lambda tick: 1000.0])
-def test_n14_a_counter_that_stands_still_is_unknown_and_not_zero(tmp_path: Path, counter: Any) -> None:
-    assert _energy(tmp_path / "a", {"gpu.energy": counter}) is None
-    assert _energy(tmp_path / "b", {"gpu.energy": counter, "gpu.power": 300.0})[1] == "power over time"
-
-    counted = _energy(tmp_path / "c", COUNTS)
-    assert counted[1] == "energy counter"
-
-
-def test_n14_a_counter_that_falls_begins_a_new_segment(tmp_path: Path) -> None:
-    falls: Any = {"gpu.energy": lambda tick: 1e6 + 30.0 * tick if tick < 20 else 0.05 + 30.0 * (tick - 20)}
-    assert _energy(tmp_path / "a", falls) == (pytest.approx(30.0 / 8, rel=1e-3), "energy counter")
-
-
-def test_n14_no_energy_of_steps_shorter_than_what_a_driver_averages_over(tmp_path: Path) -> None:
-    assert _energy(tmp_path / "a", COUNTS, steps=6) is None
-    assert _energy(tmp_path / "b", COUNTS, steps=40) is not None
-
-
-def test_n14_the_report_says_that_power_was_integrated(tmp_path: Path) -> None:
-    for name, gpu, words in (("a", {"gpu.power": 300.0}, "J/sample (by power over time)"),
-                             ("b", COUNTS, "J/sample<")):
-        path = tmp_path / f"{name}.stepscope"
-        make_run(path, steps=40, stages={"forward": 100.0}, samples=8, gpu=gpu, device={"forward": 90.0},
-                 properties={"torch": {"uuid": {"0": UUID}}})
-        with Run.open(path) as run:
-            text = html.render(run).replace("\u00a0", " ")
-        assert words in text
+        assert energy_per_sample(run, gather(run, training_process(run))) is None
 
 
 def test_peak_is_the_allocators_and_without_one_the_hosts(tmp_path: Path) -> None:
