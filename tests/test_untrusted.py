@@ -15,7 +15,7 @@ MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpi
            "code", "xmlrpc", "socketserver", "http", "ftplib", "urllib"}
 CALLS = {"eval", "exec", "execfile", "compile", "__import__"}
 METHODS = {"extractall", "unpack_archive", "load_extension", "enable_load_extension", "popen", "getoutput"}
-WHOLE = {("torch", "load"), ("np", "load"), ("numpy", "load"), ("os", "system")}
+WHOLE = {("torch", "load"), ("os", "system")}  # np.load refuses pickles unless it is told to allow them
 KEYWORDS = {"allow_pickle", "shell"}
 
 

@@ -18,7 +18,7 @@ from app.settings import Settings
 from app.spec import LaunchSpec
 from app.widgets.basic import ElidedLabel, Hairline, Surface, chip, label, restyle, row
 from app.widgets.fields import mark
-from app.widgets.form import Hint
+from app.widgets.form import Hint, Link
 from profiler.catalog import Setting
 
 _ROWS = (
@@ -157,11 +157,12 @@ class ScriptPage(Page):
             return "", "asking it for its version"
         best = self.pythons.best()
         if python.error:
-            return "error", python.error + self._remedy(best)
+            remedy = self._remedy(best)
+            return "error", Link(html.escape(python.error) + remedy) if remedy else python.error
         if python.torch:
             return "", f"Python {python.version}, torch {python.torch}"
         if best is not None:
-            return "error", f"No torch here.{self._remedy(best)}"
+            return "error", Link(f"No torch here.{self._remedy(best)}")
         return "warning", f"Python {python.version} without torch: no steps, only host and GPU signals"
 
     def _remedy(self, best: Python | None) -> str:

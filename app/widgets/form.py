@@ -74,6 +74,10 @@ def make_field(setting: Described, options: Sequence[tuple[Any, str]] = ()) -> F
     return TextField("" if setting.default is None else str(setting.default))
 
 
+class Link(str):
+    """A sentence with a link, as HTML. All in it that is not ours is escaped."""
+
+
 class Hint(QWidget):
     """The sentence beside a field: quiet help, or a warning or an error with its icon."""
 
@@ -97,9 +101,9 @@ class Hint(QWidget):
         self.show_text("")
 
     def show_text(self, text: str, state: str = "") -> None:
-        """State "" is help, else warning or error. Plain text, unless it holds a link we wrote."""
+        """State "" is help, else warning or error. Plain text, unless it is a `Link` that we wrote."""
         tone = {"warning": "warn", "error": "err"}.get(state, "t3")
-        rich = "<a href=" in text
+        rich = isinstance(text, Link)
         self._text.setTextFormat(Qt.TextFormat.RichText if rich else Qt.TextFormat.PlainText)
         self._icon.setVisible(bool(state))
         if state:

@@ -15,6 +15,7 @@ from app.actions import SCREENS
 from app.widgets.basic import ElidedLabel, tip
 from app.widgets.chart_data import Folded
 from app.widgets.folded_row import FoldedRow
+from app.widgets.form import Hint, Link
 from app.widgets.sentence import Part, Sentence
 from profiler.run.results import update_meta
 from tests.app.windows import open_window
@@ -92,3 +93,13 @@ def test_every_tool_tip_is_text(path: Path) -> None:
     calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)
              and isinstance(node.func, ast.Attribute) and node.func.attr in ("setToolTip", "setWhatsThis")]
     assert [node.lineno for node in calls if not _safe(node.args[0])] == []
+
+
+def test_only_a_link_of_ours_is_one(qtbot: QtBot) -> None:
+    hint = Hint()
+    qtbot.addWidget(hint)
+    [text] = [label for label in hint.findChildren(QLabel) if label.property("role") == "hint"]
+    hint.show_text(HOSTILE, "error")
+    assert text.textFormat() == Qt.TextFormat.PlainText
+    hint.show_text(Link("No torch here. <a href='x'>Use x</a>"), "error")
+    assert text.textFormat() == Qt.TextFormat.RichText
