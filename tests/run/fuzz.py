@@ -33,7 +33,7 @@ from tests.run.healthy import healthy
 from tests.run.mutations import case
 from tests.run.planned import read_all
 
-MEMORY = 1 << 30  # of a file of at most some ten MB
+MEMORY = 1 << 29  # of a file of at most some ten MB; the largest seen took 280 MiB
 ELEMENTS = """
     html head meta title style body main header footer section article div span p b i em strong small br hr
     h1 h2 h3 h4 ul ol li dl dt dd table thead tbody tfoot tr th td caption pre code details summary a svg g
@@ -112,7 +112,7 @@ def _digest(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-FUZZ = fuzzing.Fuzz("tests.run.fuzz", case, healthy, examine, memory=MEMORY, addresses=2 * MEMORY)
+FUZZ = fuzzing.Fuzz("tests.run.fuzz", case, healthy, examine, memory=MEMORY, addresses=4 * MEMORY)
 
 
 if __name__ == "__main__":
