@@ -76,6 +76,19 @@ def between(nvml: Any, before: Any, after: Any, counters: Sequence[Counter]) -> 
                  for metric, counter in zip(told, counters, strict=True))
 
 
+class _Kept(list[Any]):
+    """The sample before. Its memory is the driver's, which has it back when the device is bound anew."""
+
+    def __init__(self, nvml: Any) -> None:
+        super().__init__()
+        self._nvml = nvml
+
+    def __del__(self) -> None:
+        while self:
+            with suppress(Exception):
+                self._nvml.nvmlGpmSampleFree(self.pop())
+
+
 def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool = False) -> Bind:
     """With `checked` a device that answers none of the counters is no way to read them. `mig`: of a slice."""
     asked = tuple(counters.values())
@@ -85,7 +98,7 @@ def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool =
         instance = nvml.nvmlDeviceGetGpuInstanceId(handle) if mig else None
         if not nvml.nvmlGpmQueryDeviceSupport(card).isSupportedDevice:
             raise Missing(LACKS)
-        kept: list[Any] = []  # the sample before, whose memory is the driver's
+        kept = _Kept(nvml)
 
         def read() -> Values:
             sample = _sample(nvml, card, instance)

@@ -135,6 +135,7 @@ class Xids:
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self._found: list[int] = []
+        self._events: Any = None
         self._told = 0
         self._reading = Reading(gpu, Field("XIDs", ("gpu.xid",), (Way(self._bind),), XID_BOUND, lowest=1))
 
@@ -153,12 +154,17 @@ class Xids:
         self._reading.stuck(sink, clock)
 
     def _bind(self, nvml: Any, handle: Any) -> Callable[[], Values]:
-        events = nvml.nvmlEventSetCreate()
+        if self._events is not None:  # of the handle before: each holds memory of the driver
+            with suppress(Exception):
+                nvml.nvmlEventSetFree(self._events)
+            self._events = None
+        events = self._events = nvml.nvmlEventSetCreate()
         try:
             nvml.nvmlDeviceRegisterEvents(handle, XID_EVENTS, events)
         except Exception:
             with suppress(Exception):
                 nvml.nvmlEventSetFree(events)
+            self._events = None
             raise
 
         def read() -> Values:
