@@ -222,11 +222,12 @@ class RowReader:
         track = self.track("gpu.throttle")
         if track is None:
             return []
-        found = throttles(*self.run.values(track.id, self.t0, self.t1))
+        shortest = int((self.t1 - self.t0) / max(self.where.width, 1))  # a point of the screen
+        found = throttles(*self.run.values(track.id, self.t0, self.t1), shortest)
         start = self.run.start_ns
         return [
             Stretch((t.t0_ns - start) / 1e9, (t.t1_ns - start) / 1e9,
-                    f"throttled {(t.t1_ns - t.t0_ns) / 1e9:.1f}{NBSP}s: {', '.join(t.reasons)}")
+                    f"throttled {t.took}: {', '.join(t.reasons)}")
             for t in found
         ]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.live.state import Live
 from profiler.analysis.facts import Facts, gather
+from profiler.analysis.series import joined
 from profiler.analysis.summary import StepSummary
 from profiler.metrics import stage_title
 from profiler.model import STAGES, Attachment, Event
@@ -22,6 +23,7 @@ from profiler.units import (
 )
 
 EVENTS = 200  # newest that are listed
+PAUSE_NS = 2_000_000_000  # between two times of throttling that are listed as one
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
 NOTE = 24  # letters of a remark that fit beside a value
 
@@ -195,8 +197,8 @@ def _throttles(facts: Facts, start: int) -> list[EventRow]:
     tail = f"; {left} steps left out" if left else ""
     return [
         EventRow((t.t0_ns - start) / 1e9, "error", "throttle",
-                 f"Throttled {(t.t1_ns - t.t0_ns) / 1e9:.1f}\u00a0s, {', '.join(t.reasons)}{tail}")
-        for t in facts.throttles
+                 f"Throttled {t.took}, {', '.join(t.reasons)}{tail}")
+        for t in joined(facts.throttles, PAUSE_NS)
     ]
 
 

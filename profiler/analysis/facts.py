@@ -16,7 +16,7 @@ from profiler.analysis.estimate import Estimate, estimate
 from profiler.analysis.pauses import Pause, inside_work, load_pauses
 from profiler.analysis.rates import mean_inside
 from profiler.analysis.readings import Readings, readings
-from profiler.analysis.series import IntArray, Throttle, covered, throttles
+from profiler.analysis.series import IntArray, Throttle, covered, intervals, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, from_when, load_steps
 from profiler.analysis.summary import StepSummary, summarise
@@ -75,6 +75,7 @@ class Facts:
     # ns a batch that the loader takes alone, by its workers: measured by `stepscope ceilings`.
     loader_alone: Mapping[int, float] = field(default_factory=dict)
     card: Device | None = None  # that `device` is a slice of, or is
+    throttle_known_ns: int = 0  # of the loop's time, in which reasons of throttling were read
     health: tuple[Event, ...] = ()  # errors that device and card reported, over the whole run
 
     @property
@@ -127,7 +128,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     every, steps, since, earlier = _steps(run, process, t0_ns, t1_ns)
     begun = _extent(steps)
     card = card_of(run, device) if device is not None else None
-    slow = _throttles(run, card, begun)
+    slow, slow_known_ns = _throttles(run, card, begun)
     spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
     state = steady(steps, spans, since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
@@ -148,7 +149,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         live=live,
         throttles=tuple(slow),
         throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
-        if begun else 0,
+        if begun else 0, throttle_known_ns=slow_known_ns,
         loop_ns=begun, loader=mapping(properties.get("loader")),
         machine=mapping(run.meta.get("machine")), environment=mapping(run.meta.get("environment")),
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
@@ -231,11 +232,15 @@ def _lacks(run: Run, process: int | None, every: Steps, steps: Steps, state: Ste
     return f"only {count} of {len(steps)} steps are steady ({left or 'no other'}); a claim needs {FEWEST}"
 
 
-def _throttles(run: Run, device: Device | None, extent: tuple[int, int] | None) -> list[Throttle]:
+def _throttles(run: Run, device: Device | None,
+               extent: tuple[int, int] | None) -> tuple[list[Throttle], int]:
+    """(times of throttling, of how many ns it is known whether there was any)."""
     if device is None or extent is None:
-        return []
-    return [span for track in run.find("gpu.throttle", device=device.id)
-            for span in throttles(*run.values(track.id, *extent))]
+        return [], 0
+    for track in run.find("gpu.throttle", device=device.id):
+        t_ns, masks = run.values(track.id, *extent)
+        return throttles(t_ns, masks), covered(intervals(t_ns, np.ones(len(t_ns), bool)), *extent)
+    return [], 0
 
 
 def _health(run: Run, *devices: Device | None) -> tuple[Event, ...]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from profiler.units import NBSP, format_number
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -24,11 +27,21 @@ THROTTLE_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """A time in which the device ran below its clocks. `mask` has the driver's bits."""
+    """A time in which the device ran below its clocks. `mask` has the driver's bits.
+
+    `held_ns`: how long it did inside this time, where short pauses are joined to it.
+    """
 
     t0_ns: int
     t1_ns: int
     mask: int
+    held_ns: int
+
+    @property
+    def took(self) -> str:
+        """How long, in words: 3.2 s, or 1.5 of 3.2 s."""
+        held, whole = (f"{format_number(ns / 1e9, 1)}" for ns in (self.held_ns, self.t1_ns - self.t0_ns))
+        return f"{held}{NBSP}s" if held == whole else f"{held} of {whole}{NBSP}s"
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -70,13 +83,51 @@ def intervals(t_ns: IntArray, holds: BoolArray, factor: float = 3.0) -> IntArray
     return np.stack([t_ns[first], end], axis=1).astype(np.int64)
 
 
-def throttles(t_ns: IntArray, masks: FloatArray) -> list[Throttle]:
-    """Intervals of throttling, one per unchanged set of reasons, in order of time."""
-    known = sum(THROTTLE_REASONS)
-    bits = masks.astype(np.int64) & known
-    found = [Throttle(int(t0), int(t1), int(mask))
-             for mask in np.unique(bits[bits != 0]) for t0, t1 in intervals(t_ns, bits == mask)]
-    return sorted(found, key=lambda item: item.t0_ns)
+def throttles(t_ns: IntArray, masks: FloatArray, pause_ns: int = 0) -> list[Throttle]:
+    """Intervals of throttling, one per unchanged set of reasons, in order of time. See `joined`."""
+    bits = masks.astype(np.int64) & sum(THROTTLE_REASONS)
+    spans = [(mask, intervals(t_ns, bits == mask)) for mask in np.unique(bits[bits != 0])]
+    if not spans:
+        return []
+    times = np.concatenate([found for _, found in spans])
+    of = np.concatenate([np.full(len(found), mask) for mask, found in spans])
+    order = np.argsort(times[:, 0], kind="stable")
+    return _joined(times[order], of[order], np.diff(times[order], axis=1)[:, 0], pause_ns)
+
+
+def joined(spans: Sequence[Throttle], pause_ns: int) -> list[Throttle]:
+    """Fewer ones, for the eye: a reason that comes and goes with every sample makes one, not thousands.
+
+    Those that follow each other within `pause_ns` become one, with the reasons of both, unless the reasons
+    differ and both last longer than that.
+    """
+    if not spans:
+        return []
+    told = np.array([(s.t0_ns, s.t1_ns, s.mask, s.held_ns) for s in spans], np.int64)
+    return _joined(told[:, :2], told[:, 2], told[:, 3], pause_ns)
+
+
+def _joined(times: IntArray, masks: IntArray, held: IntArray, pause_ns: int) -> list[Throttle]:
+    first = np.arange(len(times))
+    if pause_ns > 0:
+        short = times[:, 1] - times[:, 0] <= pause_ns
+        near = times[1:, 0] - times[:-1, 1] <= pause_ns
+        near &= (masks[1:] == masks[:-1]) | short[1:] | short[:-1]
+        first = np.concatenate(([0], np.flatnonzero(~near) + 1))
+    last = np.append(first[1:], len(times)) - 1
+    columns = (times[first, 0], times[last, 1], np.bitwise_or.reduceat(masks, first),
+               np.add.reduceat(held, first))
+    return [Throttle(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def by_reason(spans: Sequence[Throttle]) -> dict[str, IntArray]:
+    """[k, 2] of each reason that held, whatever other reasons held with it."""
+    found = {}
+    for bit, text in THROTTLE_REASONS.items():
+        times = np.array([(s.t0_ns, s.t1_ns) for s in spans if s.mask & bit], np.int64).reshape(-1, 2)
+        if len(times):
+            found[text] = merged(times)
+    return found
 
 
 def overlaps(t0_ns: IntArray, t1_ns: IntArray, spans: IntArray) -> BoolArray:

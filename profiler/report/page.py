@@ -30,6 +30,8 @@ from profiler.units import (
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
+BANDS = 1000  # throttled times in one picture, about: those that would touch are drawn as one
+
 
 def page(run: Run, price: energy.Price | None = None) -> dict[str, Any]:
     """Of one run. Texts are plain: the template escapes them. Pictures are markup and escape theirs.
@@ -141,9 +143,10 @@ def _peak(run: Run) -> float | None:
 
 
 def _charts(run: Run) -> list[dict[str, str]]:
+    shortest = max(0, run.end_ns - run.start_ns) // BANDS
     slow: dict[int | None, list[Throttle]] = {
         device.id: [span for track in run.find("gpu.throttle", device=device.id)
-                    for span in throttles(*run.values(track.id))] for device in run.devices}
+                    for span in throttles(*run.values(track.id), shortest)] for device in run.devices}
     found = [(chart, draw(run, chart, slow.get(chart.device, []), named="utilization" in chart.title))
              for chart in charts(run)]
     return [{"title": chart.title, "picture": picture} for chart, picture in found if picture]

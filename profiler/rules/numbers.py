@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from profiler.analysis.facts import Facts
+from profiler.analysis.series import by_reason, joined
 from profiler.analysis.summary import StepSummary
+
+MOST_INTERVALS = 100
+PAUSE_NS = 2_000_000_000  # between two intervals of throttling that are told as one
 
 
 class Decided(Protocol):
@@ -48,6 +54,26 @@ def whole(facts: Facts) -> dict[str, Any] | None:
         "epoch_starts": epochs.later,
         "epoch_start_wait_ms": epochs.later_wait_ns / 1e6 if epochs.later else None,
     }
+
+
+def throttling(facts: Facts) -> dict[str, Any] | None:
+    """Times in which the GPU ran below its clocks, of the loop; None where its driver gave no reasons.
+
+    By reason, each with all of its intervals; and the first MOST_INTERVALS, those within PAUSE_NS as one.
+    """
+    if not facts.throttle_known_ns:
+        return None
+    known = facts.throttle_known_ns
+    spans = joined(facts.throttles, PAUSE_NS)
+    took = {reason: np.diff(times, axis=1)[:, 0] for reason, times in by_reason(facts.throttles).items()}
+    return {
+        "s": facts.throttled_ns / 1e9, "share": min(1.0, facts.throttled_ns / known), "known_s": known / 1e9,
+        "reasons": [{"reason": reason, "intervals": len(ns), "s": float(ns.sum()) / 1e9,
+                     "longest_s": float(ns.max()) / 1e9, "share": min(1.0, float(ns.sum()) / known)}
+                    for reason, ns in took.items()],
+        "intervals": [{"t0_ns": span.t0_ns, "t1_ns": span.t1_ns, "held_s": span.held_ns / 1e9,
+                       "reasons": list(span.reasons)} for span in spans[:MOST_INTERVALS]],
+        "more": max(0, len(spans) - MOST_INTERVALS)}
 
 
 def device(facts: Facts) -> dict[str, Any]:

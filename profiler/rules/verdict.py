@@ -11,7 +11,7 @@ from profiler.analysis.steps import how_many, step_processes, training_process
 from profiler.rules.base import Finding, order, rules
 from profiler.rules.decision import FULL, GAIN, LARGE, NEARLY, SURE, Decision
 from profiler.rules.notes import headline, notes
-from profiler.rules.numbers import device, ranks, step_ms, throughput, whole
+from profiler.rules.numbers import device, ranks, step_ms, throttling, throughput, whole
 from profiler.rules.recording.host_bound import doubt
 from profiler.rules.recording.noisy_machine import crowded_out, disturbed
 from profiler.rules.recording.stalls import stalling
@@ -69,6 +69,7 @@ class Diagnosis:
             "exposed_data_ms": summary.exposed / 1e6 if summary and summary.exposed is not None else None,
             "throughput": throughput([f for f, _ in self.others] or [facts]),
             "whole_run": whole(facts), "ranks": ranks(self.others), "live": dict(facts.live),
+            "throttling": throttling(facts),
             "partition_ms": None, "what_if": None, "replay_error": None,
             "findings": [finding.to_json() for finding in self.findings],
             "ruled_out": [{"rule": rule, "text": text} for rule, text in self.ruled_out],

@@ -67,7 +67,7 @@ def test_parts_sum_to_the_whole_and_nothing_is_negative_or_too_much(readings: An
     assert parts[0][0] + parts[1][0] == pytest.approx(parts[2][0], abs=1e-6)
     assert parts[0][1] + parts[1][1] == pytest.approx(parts[2][1], abs=1e-6)
     assert 0 <= parts[2][1] <= t2 - t0 + 1e-6
-    assert parts[2][0] <= 2 * BOUND_W * max(parts[2][1], 2.0) * TICK / 1e9 + 1e-6
+    assert parts[2][0] <= 3 * BOUND_W * (at[-1] - at[0]) * TICK / 1e9 + 1e-6
     if not np.isnan(whole):
         assert whole == pytest.approx(parts[2][0], abs=1e-6)
 

@@ -1,11 +1,23 @@
 """Gaps and intervals on a time axis."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.analysis.series import covered, gaps, intervals, merged, overlaps, spacing, throttles
+from profiler.analysis.series import (
+    by_reason,
+    covered,
+    gaps,
+    intervals,
+    joined,
+    merged,
+    overlaps,
+    spacing,
+    throttles,
+)
 
 TICK = 100_000_000
 SPANS = st.lists(st.tuples(st.integers(0, 200), st.integers(1, 40)), max_size=12).map(
@@ -73,3 +85,36 @@ def test_overlap_is_a_shared_instant(spans, t0, length):
 @pytest.mark.parametrize("holds", [[], [False] * 4])
 def test_nothing_holds(holds):
     assert intervals(np.arange(len(holds), dtype=np.int64), np.array(holds, bool)).shape == (0, 2)
+
+
+MASKS = st.lists(st.sampled_from([0, 0, 1, 0x4, 0x4, 0x20, 0x24]), min_size=1, max_size=80)
+
+
+@given(MASKS, st.integers(0, 12))
+def test_joined_intervals_are_few_in_order_and_hold_as_long_together(masks, pause):
+    t = np.arange(len(masks), dtype=np.int64) * TICK
+    exact = throttles(t, np.array(masks, float))
+    found = joined(exact, pause * TICK)
+    assert found == throttles(t, np.array(masks, float), pause * TICK)
+    assert sum(s.held_ns for s in found) == sum(s.t1_ns - s.t0_ns for s in exact)
+    assert all(a.t1_ns <= b.t0_ns for a, b in itertools.pairwise(found))
+    assert all(s.held_ns <= s.t1_ns - s.t0_ns for s in found)
+    assert {reason for s in found for reason in s.reasons} == {r for s in exact for r in s.reasons}
+    if pause:
+        assert len(found) <= 2 * len(masks) / pause + 2
+
+
+@given(MASKS)
+def test_of_each_reason_the_intervals_are_those_of_its_bit(masks):
+    t = np.arange(len(masks), dtype=np.int64) * TICK
+    found = by_reason(throttles(t, np.array(masks, float)))
+    for bit, reason in ((0x4, "power cap (software)"), (0x20, "thermal (software)")):
+        expected = intervals(t, np.array(masks) & bit != 0).tolist()
+        assert found.get(reason, np.empty((0, 2))).tolist() == expected
+
+
+def test_how_long_a_throttled_time_was_in_words():
+    t = np.arange(40, dtype=np.int64) * TICK
+    (one,) = throttles(t, np.array([4.0, 0.0] * 20), TICK)
+    assert one.took == "2.0 of 3.9\u00a0s" and one.reasons == ("power cap (software)",)
+    assert throttles(t, np.full(40, 4.0))[0].took == "4.0\u00a0s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from profiler.analysis.facts import Facts
-from profiler.analysis.series import THROTTLE_REASONS, Throttle, overlaps
+from profiler.analysis.series import Throttle, by_reason, covered, overlaps
 from profiler.analysis.steady import FEWEST
 from profiler.model import STEP_EPOCH_FIRST, STEP_PROFILED
 from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
@@ -13,6 +13,7 @@ from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
 NAME = "throttling"
 TITLE = "Throttling"
 WORTH = 0.01
+KNOWN = 0.95  # of the loop's time, below which it is said how much of it is known
 POWER_CAP = 0x04
 LOWERED = 0.95  # of the highest clock, below which a setting holds it down
 NEAR, BUSY = 0.03, 0.5  # of the clock to the setting; utilization, below which a card slows down by itself
@@ -22,31 +23,35 @@ def check(facts: Facts) -> Outcome:
     """A power cap is how a busy GPU lives and only told; heat and brakes are warnings."""
     if facts.device is None or facts.loop_ns is None:
         return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
-    if "gpu.util" not in facts.live and not facts.throttles:
-        return Outcome(lacks="NVML gave no throttle reasons")
+    known = facts.throttle_known_ns / 1e9
     loop = (facts.loop_ns[1] - facts.loop_ns[0]) / 1e9
-    share = facts.throttled_ns / 1e9 / loop
+    share = facts.throttled_ns / 1e9 / known if known else 0.0
     if share < WORTH and (held := _held(facts)) is not None:
         return Outcome((held,))
+    if not known:
+        return Outcome(lacks="NVML gave no throttle reasons")
     if share < WORTH:
-        return Outcome(ruled_out=f"{facts.throttled_ns / 1e9:.1f} s of {loop:.0f} s")
-    mask = 0
-    for span in facts.throttles:
-        mask |= span.mask
-    reasons = [text for bit, text in THROTTLE_REASONS.items() if mask & bit]
-    hard = bool(mask & ~POWER_CAP)
+        of = f"{loop:.0f} s" if known > KNOWN * loop else f"the {known:.1f} s of {loop:.0f} s that are known"
+        return Outcome(ruled_out=f"{facts.throttled_ns / 1e9:.1f} s of {of}")
+    reasons = by_reason(facts.throttles)
+    beyond = np.array([(s.t0_ns, s.t1_ns) for s in facts.throttles if s.mask & ~POWER_CAP], np.int64)
+    hard = covered(beyond.reshape(-1, 2), *facts.loop_ns) >= WORTH * facts.throttle_known_ns
     left_out = facts.steady.left_out.get("throttled", 0)
     evidence = [Evidence("Throttled", facts.throttled_ns / 1e9, "s", "NVML"),
-                Evidence("Of the loop's time", share, "share", "NVML"),
-                Evidence(", ".join(reasons), len(facts.throttles), "intervals", "NVML")]
+                Evidence("Of the loop's time" if known > KNOWN * loop else
+                         f"Of the {known:.1f} s of the loop's {loop:.0f} s in which reasons were read",
+                         share, "share", "NVML")]
+    evidence += [Evidence(f"{reason}, in {plural(len(times), 'interval')}",
+                          float(np.diff(times, axis=1).sum()) / 1e9, "s", "NVML")
+                 for reason, times in reasons.items()]
     evidence += _of_device(facts)
     slow, usual, cost = slowed(facts, [s for s in facts.throttles if s.mask & ~POWER_CAP or not hard])
     if slow is not None and usual is not None:
         evidence += [Evidence("Steps in these times, median", ms(slow), "ms", "probe, NVML"),
                      Evidence("Other steps, median", ms(usual), "ms", "probe, NVML")]
     return Outcome((Finding(
-        NAME, f"Throttled: {reasons[0]}" if len(reasons) == 1 else "Throttled", "warning" if hard else "info",
-        ms(cost) if hard else 0.0, evidence=tuple(evidence),
+        NAME, f"Throttled: {next(iter(reasons))}" if len(reasons) == 1 else "Throttled",
+        "warning" if hard else "info", ms(cost) if hard else 0.0, evidence=tuple(evidence),
         counter_evidence=(Evidence(f"{plural(left_out, 'step')} of these times are left out of the medians"),)
         if left_out else (),
         advice=_advice(facts, hard)),))

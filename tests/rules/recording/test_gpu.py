@@ -11,7 +11,6 @@ from profiler.rules.recording import (
     shapes,
     sync_bound,
     tensor_cores,
-    throttling,
     transfer_bound,
 )
 from tests.rules.recording.gpu_runs import (
@@ -229,18 +228,7 @@ def test_graphs_that_are_compiled_again(path, on_gpu):
     assert found.cost_ms == pytest.approx(5.6, rel=0.1)
 
 
-# Clocks, and others
-
-
-def test_throttling_costs_what_its_steps_take_longer(path):
-    gpu = {"gpu.throttle": lambda k: 0x20 if 30 <= k < 60 else 0x1, "gpu.util": 0.9, "gpu.clock_sm": 1500}
-    facts = gpu_facts(path, steps=200, gpu=gpu, lag={"data": 5.0},
-                      stages={"forward": lambda k: 60.0 if 42 <= k < 92 else 50.0})
-    found = finding(throttling, facts)
-    assert evidence(found, "Steps in these times") == pytest.approx(60, abs=0.1)
-    assert evidence(found, "Other steps") == pytest.approx(50, abs=0.1)
-    assert found.cost_ms == pytest.approx(10 * 50 / 199, rel=0.3)
-    assert evidence(found, "Highest SM clock") == 1980
+# Others
 
 
 def of_list(path, others, users, used=45, **planned):
@@ -286,26 +274,3 @@ def test_n15_a_process_whose_memory_is_not_told_is_known_by_what_it_does(path):
     (found,) = other_processes.check(of_list(path, 1, users, 54, busy={1: 0.5, 2: 0.4})).findings
     assert found.title == "Other processes compute on this GPU"
     assert not any("Process 2, memory" in e.text for e in found.evidence)
-
-
-@pytest.mark.parametrize(("wanted", "clock", "util", "held"), [
-    (1200, 1199, 0.9, True), (1200, 1900, 0.9, False),  # the card does not keep to it
-    (1980, 1979, 0.9, False), (1200, 1199, 0.1, False)])
-def test_a_clock_that_a_setting_holds_down_is_told_apart_from_throttling(path, wanted, clock, util, held):
-    gpu = {"gpu.throttle": 0x2, "gpu.util": util, "gpu.clock_sm": clock}
-    facts = gpu_facts(path, torch=memory(), gpu=gpu, device_is={"app_clock_sm": wanted})
-    outcome = throttling.check(facts)
-    assert bool(outcome.findings) is held and bool(outcome.ruled_out) is not held
-    if held:
-        assert "by a setting" in outcome.findings[0].title
-        assert evidence(outcome.findings[0], "SM clock set for applications") == 1200
-
-
-def test_a_lowered_power_limit_stands_beside_the_one_that_the_card_comes_with(path):
-    gpu = {"gpu.throttle": 0x4, "gpu.util": 0.9, "gpu.clock_sm": 1500, "gpu.power": 400}
-    lowered = {"power_limit_w": 400.0, "power_limit_default_w": 700.0}
-    found = finding(throttling, gpu_facts(path, torch=memory(), gpu=gpu, device_is=lowered))
-    assert evidence(found, "Power limit that") == 700 and "lowered" in found.advice
-    usual = gpu_facts(path.with_name("b.stepscope"), torch=memory(), gpu=gpu,
-                      device_is={"power_limit_default_w": 700.0})
-    assert not any("comes with" in e.text for e in finding(throttling, usual).evidence)
