@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.live.state import Live
+from profiler.analysis.energy_use import Energy, energy
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.series import joined
 from profiler.analysis.summary import StepSummary
@@ -18,11 +19,14 @@ from profiler.run.reader import Run
 from profiler.units import (
     clock,
     format_count,
+    format_energy,
     format_ms,
+    format_power,
     format_rate,
 )
 
 EVENTS = 200  # newest that are listed
+POWER_CAP = 0x04  # the reason that a busy GPU lives with
 PAUSE_NS = 2_000_000_000  # between two times of throttling that are listed as one
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
 NOTE = 24  # letters of a remark that fit beside a value
@@ -86,7 +90,7 @@ def query(run: Run, live: Live) -> SideData:
     return SideData(
         stages=stage_rows(summary, facts.on_device) if summary else (),
         on_device=facts.on_device,
-        facts=fact_rows(facts, summary) if summary else (),
+        facts=fact_rows(facts, summary, energy(run, [facts])) if summary else (),
         events=event_rows(run, live, facts),
         step=int(live.steps.index[-1]) + 1 if len(live.steps) else None,
         steps_planned=planned if isinstance(planned, int) and planned > 0 else None,
@@ -130,7 +134,7 @@ def stage_rows(summary: StepSummary, on_device: bool) -> tuple[StageRow, ...]:
     return (*rows, StageRow("", "step", format_ms(summary.step_ns, unit=False), 1.0, device))
 
 
-def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
+def fact_rows(facts: Facts, summary: StepSummary, used: Energy | None = None) -> tuple[FactRow, ...]:
     spread = summary.spread
     if spread.p5 is not None and spread.p95 is not None:
         note = f"5 to 95 %: {format_ms(spread.p5, unit=False)} to {format_ms(spread.p95, unit=False)}"
@@ -147,6 +151,9 @@ def fact_rows(facts: Facts, summary: StepSummary) -> tuple[FactRow, ...]:
         lag = format_ms(summary.lag.get("data"), unit=False)
         rows.append(FactRow("Exposed wait", format_ms(summary.exposed),
                             f"{format_ms(summary.stages['data'], unit=False)} less lag {lag}" if lag else ""))
+    if used is not None and used.step_j is not None:
+        power = f"{format_power(used.power_w)}, {used.method}"
+        rows.append(FactRow("Energy", format_energy(used.step_j, "step"), power))
     left = facts.steady.left_out
     whole = ", ".join(f"{count} {reason}" for reason, count in left.items())
     note = whole if len(whole) <= NOTE else f"{format_count(sum(left.values()))} left out"
@@ -196,7 +203,7 @@ def _throttles(facts: Facts, start: int) -> list[EventRow]:
     left = facts.steady.left_out.get("throttled")
     tail = f"; {left} steps left out" if left else ""
     return [
-        EventRow((t.t0_ns - start) / 1e9, "error", "throttle",
+        EventRow((t.t0_ns - start) / 1e9, "info" if t.mask == POWER_CAP else "error", "throttle",
                  f"Throttled {t.took}, {', '.join(t.reasons)}{tail}")
         for t in joined(facts.throttles, PAUSE_NS)
     ]

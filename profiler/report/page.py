@@ -17,6 +17,7 @@ from profiler.rules import energy
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import FLAGS, WEIGHTS, evidence, prediction, remedy, verdict_title
 from profiler.units import (
+    clock,
     format_count,
     format_gib,
     format_ms,
@@ -24,12 +25,14 @@ from profiler.units import (
     format_power,
     format_rate,
     format_share,
+    format_time,
     ms_decimals,
 )
 
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
+INTERVALS = 20  # of throttling, that are listed
 BANDS = 1000  # throttled times in one picture, about: those that would touch are drawn as one
 
 
@@ -52,6 +55,7 @@ def page(run: Run, price: energy.Price | None = None) -> dict[str, Any]:
         "verdict": _verdict(told), "trace": trace.section(told), "empty": _empty(run, told),
         "stage_bar": stage_bar(told["stages_ms"] or {}), "step_chart": picture, "step_note": note,
         "stages": _stages(told), "figures": _figures(run, told, diagnosis),
+        "throttling": _throttling(told, run.start_ns),
         "energy": energy.rows(used, price) if used else [],
         "charts": _charts(run), "findings": [_finding(finding, unit) for finding in told["findings"]],
         "ruled_out": _causes(told["ruled_out"]), "lacks": _causes(told["lacks"]),
@@ -140,6 +144,21 @@ def _peak(run: Run) -> float | None:
     """The most that torch's allocator held, in bytes; the sum is not taken over devices."""
     found = [run.series(track.id, points=500) for track in run.find("torch.mem_reserved")]
     return max((float(series.high.max()) for series in found if len(series.high)), default=None)
+
+
+def _throttling(told: Mapping[str, Any], start_ns: int) -> dict[str, Any] | None:
+    """Rows by reason, and of the intervals the first ones; None without any."""
+    found = told.get("throttling")
+    if not found or not found["reasons"]:
+        return None
+    rows = [(one["reason"], format_count(one["intervals"]), format_time(one["s"] * 1e9),
+             format_time(one["longest_s"] * 1e9), format_share(one["share"], 1)) for one in found["reasons"]]
+    spans = [(f"{clock(one['t0_ns'] - start_ns)} to {clock(one['t1_ns'] - start_ns)}",
+              f"{format_time(one['held_s'] * 1e9)}: {', '.join(one['reasons'])}")
+             for one in found["intervals"][:INTERVALS]]
+    more = len(found["intervals"]) - len(spans) + found["more"]
+    return {"rows": rows, "spans": spans, "more": more,
+            "known": format_time(found["known_s"] * 1e9)}
 
 
 def _charts(run: Run) -> list[dict[str, str]]:

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from profiler.analysis.steps import load_steps
+from profiler.report import html
+from profiler.report.page import BANDS, page
 from profiler.report.ratio_chart import ratio_chart
 from profiler.report.series_chart import charts, draw
 from profiler.report.step_chart import bins, stage_bar, step_chart
@@ -98,3 +100,27 @@ def test_a_few_bytes_fill_no_axis(tmp_path: Path, rate: float, top: str) -> None
     with Run.open(path) as run:
         picture = next(draw(run, chart) for chart in charts(run) if chart.title == "Network")
     assert f">{top} MB/s<" in picture.replace("\u00a0", " ") and "0.0000" not in picture
+
+
+def test_a_reason_that_comes_and_goes_all_day_makes_no_large_report(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "run.stepscope", steps=10, stages={"forward": 100_000.0}, lag={"data": 1.0},
+                    gpu={"gpu.util": 0.9, "gpu.clock_sm": 1500, "gpu.power": 300,
+                         "gpu.throttle": lambda k: 4 * (k % 2)}, device={"forward": 90_000.0})
+    with Run.open(path) as run:
+        told = page(run)
+    assert len(told["charts"]) == 3 and told["throttling"]["rows"][0][0] == "power cap (software)"
+    for chart in told["charts"]:
+        assert 1 <= chart["picture"].count('class="band"') <= 2 * BANDS
+    assert len(told["throttling"]["spans"]) == 1
+
+
+def test_throttled_times_are_listed_with_their_share(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "run.stepscope", steps=200, stages={"forward": 100.0}, lag={"data": 1.0},
+                    device={"forward": 90.0},
+                    gpu={"gpu.util": 0.9, "gpu.throttle": lambda k: 0x40 if 50 <= k < 80 else 0})
+    with Run.open(path) as run:
+        text = html.render(run).replace("\u00a0", " ")
+    assert '<td>thermal (hardware)</td><td class="number">1</td><td class="number">3.0 s</td>' in text
+    assert "00:05 to 00:08" in text and '<td class="number">15.0 %</td>' in text
+    with Run.open(make_run(tmp_path / "calm.stepscope", gpu={"gpu.throttle": 1.0})) as run:
+        assert "<h2>Throttling" not in html.render(run)
