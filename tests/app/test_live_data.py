@@ -281,33 +281,3 @@ def test_a_trace_in_the_run_is_told(tmp_path: Path) -> None:
         told = {row.kind: row.text for row in side.query(run, Live()).events}
     assert told["trace"] == "Trace of 8 steps, kept in the run file"
     assert told["source_off"] == "NVML absent: the GPU source is off for this run"
-
-
-def test_a_reason_that_comes_and_goes_with_each_sample_is_one_event_and_few_bands(tmp_path: Path) -> None:
-    path = make_run(tmp_path / "a.stepscope", steps=600, stages={"forward": 100.0}, device={"forward": 90.0},
-                    gpu={"gpu.util": 0.9, "gpu.clock_sm": 1500, "gpu.power": 300,
-                         "gpu.throttle": lambda k: 4 * (k % 2) + 0x20 * (300 <= k < 340)})
-    with Run.open(path) as run:
-        told = [row for row in side.query(run, Live()).events if row.kind == "throttle"]
-        bands = curve(rows(run, 0.0, 60.0, 50)["clock"]).throttled
-        near = curve(rows(run, 20.0, 25.0, 800)["clock"]).throttled
-    assert [row.text.partition(",")[0].replace("\u00a0", " ") for row in told] == [
-        "Throttled 32.1 of 60.1 s"]
-    assert told[0].severity == "error" and "thermal" in told[0].text
-    assert 1 <= len(bands) <= 100 < 2 * 300 and len(near) > 20
-
-
-def test_a_power_cap_is_no_error(tmp_path: Path) -> None:
-    path = make_run(tmp_path / "a.stepscope", device={"forward": 5.0},
-                    gpu={"gpu.throttle": 4.0, "gpu.energy": lambda k: 1e6 + 30.0 * k})
-    with Run.open(path) as run:
-        data = side.query(run, Live())
-    (row,) = [row for row in data.events if row.kind == "throttle"]
-    assert row.severity == "info"
-    (fact,) = [fact for fact in data.facts if fact.name == "Energy"]
-    assert fact.value.replace("\u00a0", " ") == "15.7 J/step" and fact.note.endswith("energy counter")
-
-
-def test_energy_that_is_not_known_has_no_row(tmp_path: Path) -> None:
-    with Run.open(make_run(tmp_path / "a.stepscope", device={"forward": 5.0}, gpu={"gpu.util": 0.9})) as run:
-        assert "Energy" not in [fact.name for fact in side.query(run, Live()).facts]
