@@ -112,6 +112,7 @@ class MainWindow(RunEvents):
         self.recorder.started.connect(self._on_started)
         self.recorder.finished.connect(self._on_finished)
         self.recorder.failed.connect(self._on_failed)
+        self.recorder.told.connect(self._on_told)
         self.recorder.state_changed.connect(lambda _state: self._update_actions())
         if self.current != "launch":
             self.show_screen(self.current)

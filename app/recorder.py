@@ -32,7 +32,7 @@ class Recorder(QObject):
     started = Signal(object)  # Path of the run file
     finished = Signal(object, object)  # Path, the target's end: {"code", "signal", "reason"} or {}
     failed = Signal(str)  # no run came of it, or the recorder died; ends with its stderr
-    stderr = Signal(str)
+    told = Signal(str, str)  # trouble with the recording while it runs, or its end; and its tone: err, warn
     state_changed = Signal(object)  # State
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -168,13 +168,17 @@ class Recorder(QObject):
             self._end = end if isinstance(end, dict) else {"code": end}
         elif event == "error":
             self._error = str(message.get("message") or message.get("text") or "the recorder failed")
+            if self.run_path is not None:  # the command goes on, and so does the recorder
+                self.told.emit(self._error, "err")
+        elif event == "resumed":
+            self._error = ""
+            self.told.emit(f"the recording goes on. {message.get('message', '')}", "warn")
 
     def _on_stderr(self) -> None:
         if self._process is None:
             return
         text = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
         self._stderr.extend(line for line in text.splitlines() if line.strip())
-        self.stderr.emit(text)
 
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:

@@ -59,6 +59,9 @@ class RunEvents(Commands):
         if self.document is not None and self.document.path is None:
             self.show_screen(self._from)  # where it can be mended
 
+    def _on_told(self, text: str, tone: str) -> None:
+        self.tell(told_once(text), tone)
+
     def _ended(self) -> None:
         self.rail.items["live"].set_dot(False)
         self.status.show_facts(rate="not sampling", state="idle")
