@@ -11,7 +11,6 @@ import numpy as np
 from app.live.state import Live
 from profiler.analysis.energy_use import Energy, energy
 from profiler.analysis.facts import Facts, gather
-from profiler.analysis.series import joined
 from profiler.analysis.summary import StepSummary
 from profiler.metrics import stage_title
 from profiler.model import STAGES, Attachment, Event
@@ -205,7 +204,7 @@ def _throttles(facts: Facts, start: int) -> list[EventRow]:
     return [
         EventRow((t.t0_ns - start) / 1e9, "info" if t.mask == POWER_CAP else "error", "throttle",
                  f"Throttled {t.took}, {', '.join(t.reasons)}{tail}")
-        for t in joined(facts.throttles, PAUSE_NS)
+        for t in facts.throttles.joined(PAUSE_NS)
     ]
 
 

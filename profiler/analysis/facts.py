@@ -16,7 +16,7 @@ from profiler.analysis.estimate import Estimate, estimate
 from profiler.analysis.pauses import Pause, inside_work, load_pauses
 from profiler.analysis.rates import mean_inside
 from profiler.analysis.readings import Readings, readings
-from profiler.analysis.series import IntArray, Throttle, covered, intervals, throttles
+from profiler.analysis.series import IntArray, Throttles, covered, intervals, throttles
 from profiler.analysis.steady import FEWEST, Steady, steady
 from profiler.analysis.steps import Steps, from_when, load_steps
 from profiler.analysis.summary import StepSummary, summarise
@@ -60,7 +60,7 @@ class Facts:
     cores: int  # usable by the target: of its affinity, and of its share where a container has one
     machine_cores: int
     live: Mapping[str, float]
-    throttles: tuple[Throttle, ...]
+    throttles: Throttles
     throttled_ns: int
     loop_ns: tuple[int, int] | None  # from the first training step's start to the last one's end
     loader: Mapping[str, Any] = field(default_factory=dict)
@@ -129,8 +129,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     begun = _extent(steps)
     card = card_of(run, device) if device is not None else None
     slow, slow_known_ns = _throttles(run, card, begun)
-    spans = np.array([(s.t0_ns, s.t1_ns) for s in slow if s.mask & _LEFT_OUT], np.int64).reshape(-1, 2)
-    state = steady(steps, spans, since) if len(every) else steady(every)
+    state = steady(steps, slow.of(_LEFT_OUT), since) if len(every) else steady(every)
     summary = summarise(steps, state, on_device)
     if earlier and summary is not None:
         state = replace(state, left_out={**state.left_out, EARLIER: earlier})
@@ -147,9 +146,8 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
         estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
         live=live,
-        throttles=tuple(slow),
-        throttled_ns=covered(np.array([(s.t0_ns, s.t1_ns) for s in slow], np.int64).reshape(-1, 2), *begun)
-        if begun else 0, throttle_known_ns=slow_known_ns,
+        throttles=slow, throttled_ns=covered(slow.times, *begun) if begun else 0,
+        throttle_known_ns=slow_known_ns,
         loop_ns=begun, loader=mapping(properties.get("loader")),
         machine=mapping(run.meta.get("machine")), environment=mapping(run.meta.get("environment")),
         settings=mapping(run.meta["workload"]).get("settings", {}) if run.meta.get("workload") else None,
@@ -233,14 +231,14 @@ def _lacks(run: Run, process: int | None, every: Steps, steps: Steps, state: Ste
 
 
 def _throttles(run: Run, device: Device | None,
-               extent: tuple[int, int] | None) -> tuple[list[Throttle], int]:
+               extent: tuple[int, int] | None) -> tuple[Throttles, int]:
     """(times of throttling, of how many ns it is known whether there was any)."""
     if device is None or extent is None:
-        return [], 0
+        return Throttles(), 0
     for track in run.find("gpu.throttle", device=device.id):
         t_ns, masks = run.values(track.id, *extent)
         return throttles(t_ns, masks), covered(intervals(t_ns, np.ones(len(t_ns), bool)), *extent)
-    return [], 0
+    return Throttles(), 0
 
 
 def _health(run: Run, *devices: Device | None) -> tuple[Event, ...]:

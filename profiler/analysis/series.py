@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,51 @@ class Throttle:
         return tuple(text for bit, text in THROTTLE_REASONS.items() if self.mask & bit)
 
 
+@dataclass(frozen=True, eq=False)
+class Throttles:
+    """Times of throttling in order, as arrays: a reason may come and go with every sample of a day.
+
+    `times`: int64[k, 2] in ns; `masks` and `held_ns`: int64[k], see Throttle.
+    """
+
+    times: IntArray = field(default_factory=lambda: np.empty((0, 2), np.int64))
+    masks: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    held_ns: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __iter__(self) -> Iterator[Throttle]:
+        columns = (self.times[:, 0], self.times[:, 1], self.masks, self.held_ns)
+        return (Throttle(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
+    def of(self, mask: int) -> IntArray:
+        """[k, 2]: the times in which a reason of `mask` held, those that touch as one."""
+        return merged(self.times[self.masks & mask != 0])
+
+    @property
+    def by_reason(self) -> dict[str, IntArray]:
+        """[k, 2] of each reason that held, whatever other reasons held with it."""
+        return {text: self.of(bit) for bit, text in THROTTLE_REASONS.items() if (self.masks & bit).any()}
+
+    def joined(self, pause_ns: int) -> Throttles:
+        """Fewer ones, for the eye: a reason that comes and goes with every sample makes one, not thousands.
+
+        Those that follow each other within `pause_ns` become one, with the reasons of both, unless the
+        reasons differ and both last longer than that.
+        """
+        if pause_ns <= 0 or not len(self):
+            return self
+        times = self.times
+        short = times[:, 1] - times[:, 0] <= pause_ns
+        near = times[1:, 0] - times[:-1, 1] <= pause_ns
+        near &= (self.masks[1:] == self.masks[:-1]) | short[1:] | short[:-1]
+        first = np.concatenate(([0], np.flatnonzero(~near) + 1))
+        last = np.append(first[1:], len(times)) - 1
+        return Throttles(np.stack([times[first, 0], times[last, 1]], axis=1),
+                         np.bitwise_or.reduceat(self.masks, first), np.add.reduceat(self.held_ns, first))
+
+
 def spacing(t_ns: IntArray) -> float:
     """The usual distance of samples in ns; NaN below two samples."""
     return float(np.median(np.diff(t_ns))) if len(t_ns) > 1 else float("nan")
@@ -83,51 +128,17 @@ def intervals(t_ns: IntArray, holds: BoolArray, factor: float = 3.0) -> IntArray
     return np.stack([t_ns[first], end], axis=1).astype(np.int64)
 
 
-def throttles(t_ns: IntArray, masks: FloatArray, pause_ns: int = 0) -> list[Throttle]:
-    """Intervals of throttling, one per unchanged set of reasons, in order of time. See `joined`."""
+def throttles(t_ns: IntArray, masks: FloatArray, pause_ns: int = 0) -> Throttles:
+    """Intervals of throttling, one per unchanged set of reasons. See `Throttles.joined`."""
     bits = masks.astype(np.int64) & sum(THROTTLE_REASONS)
     spans = [(mask, intervals(t_ns, bits == mask)) for mask in np.unique(bits[bits != 0])]
     if not spans:
-        return []
+        return Throttles()
     times = np.concatenate([found for _, found in spans])
     of = np.concatenate([np.full(len(found), mask) for mask, found in spans])
     order = np.argsort(times[:, 0], kind="stable")
-    return _joined(times[order], of[order], np.diff(times[order], axis=1)[:, 0], pause_ns)
-
-
-def joined(spans: Sequence[Throttle], pause_ns: int) -> list[Throttle]:
-    """Fewer ones, for the eye: a reason that comes and goes with every sample makes one, not thousands.
-
-    Those that follow each other within `pause_ns` become one, with the reasons of both, unless the reasons
-    differ and both last longer than that.
-    """
-    if not spans:
-        return []
-    told = np.array([(s.t0_ns, s.t1_ns, s.mask, s.held_ns) for s in spans], np.int64)
-    return _joined(told[:, :2], told[:, 2], told[:, 3], pause_ns)
-
-
-def _joined(times: IntArray, masks: IntArray, held: IntArray, pause_ns: int) -> list[Throttle]:
-    first = np.arange(len(times))
-    if pause_ns > 0:
-        short = times[:, 1] - times[:, 0] <= pause_ns
-        near = times[1:, 0] - times[:-1, 1] <= pause_ns
-        near &= (masks[1:] == masks[:-1]) | short[1:] | short[:-1]
-        first = np.concatenate(([0], np.flatnonzero(~near) + 1))
-    last = np.append(first[1:], len(times)) - 1
-    columns = (times[first, 0], times[last, 1], np.bitwise_or.reduceat(masks, first),
-               np.add.reduceat(held, first))
-    return [Throttle(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-def by_reason(spans: Sequence[Throttle]) -> dict[str, IntArray]:
-    """[k, 2] of each reason that held, whatever other reasons held with it."""
-    found = {}
-    for bit, text in THROTTLE_REASONS.items():
-        times = np.array([(s.t0_ns, s.t1_ns) for s in spans if s.mask & bit], np.int64).reshape(-1, 2)
-        if len(times):
-            found[text] = merged(times)
-    return found
+    times = times[order]
+    return Throttles(times, of[order], times[:, 1] - times[:, 0]).joined(pause_ns)
 
 
 def overlaps(t0_ns: IntArray, t1_ns: IntArray, spans: IntArray) -> BoolArray:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from profiler.analysis.facts import Facts, gather
 from profiler.analysis.series import covered
 from profiler.errors import TargetError
@@ -153,8 +151,7 @@ def _marks(facts: Facts, ended: Mapping[str, Any], stalls: float) -> tuple[str, 
     if stall_share(facts) > STALLED + stalls:
         found.append("stalled")
     if facts.loop_ns is not None:
-        spans = np.array([(s.t0_ns, s.t1_ns) for s in facts.throttles if s.mask & _TROUBLE], np.int64)
-        slow = covered(spans.reshape(-1, 2), *facts.loop_ns)
+        slow = covered(facts.throttles.of(_TROUBLE), *facts.loop_ns)
         if slow > THROTTLED * (facts.loop_ns[1] - facts.loop_ns[0]):
             found.append("throttled")
     return tuple(found)

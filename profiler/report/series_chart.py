@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
@@ -45,7 +45,7 @@ class Chart:
     device: int | None = None
 
 
-def draw(run: Run, chart: Chart, throttles: Sequence[Throttle] = (), named: bool = True) -> str:
+def draw(run: Run, chart: Chart, throttles: Iterable[Throttle] = (), named: bool = True) -> str:
     """The picture; empty when no line has a sample. `named`: the first throttled time carries its reason."""
     start, end = run.start_ns, run.end_ns
     drawn = [(line, run.series(line.track, points=POINTS)) for line in chart.lines]

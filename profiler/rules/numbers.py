@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from profiler.analysis.facts import Facts
-from profiler.analysis.series import by_reason, joined
 from profiler.analysis.summary import StepSummary
 
 MOST_INTERVALS = 100
@@ -64,8 +63,8 @@ def throttling(facts: Facts) -> dict[str, Any] | None:
     if not facts.throttle_known_ns:
         return None
     known = facts.throttle_known_ns
-    spans = joined(facts.throttles, PAUSE_NS)
-    took = {reason: np.diff(times, axis=1)[:, 0] for reason, times in by_reason(facts.throttles).items()}
+    spans = list(facts.throttles.joined(PAUSE_NS))
+    took = {reason: np.diff(times, axis=1)[:, 0] for reason, times in facts.throttles.by_reason.items()}
     return {
         "s": facts.throttled_ns / 1e9, "share": min(1.0, facts.throttled_ns / known), "known_s": known / 1e9,
         "reasons": [{"reason": reason, "intervals": len(ns), "s": float(ns.sum()) / 1e9,

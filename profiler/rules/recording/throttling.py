@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from profiler.analysis.facts import Facts
-from profiler.analysis.series import Throttle, by_reason, covered, overlaps
+from profiler.analysis.series import IntArray, covered, overlaps
 from profiler.analysis.steady import FEWEST
 from profiler.model import STEP_EPOCH_FIRST, STEP_PROFILED
 from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
@@ -33,9 +33,8 @@ def check(facts: Facts) -> Outcome:
     if share < WORTH:
         of = f"{loop:.0f} s" if known > KNOWN * loop else f"the {known:.1f} s of {loop:.0f} s that are known"
         return Outcome(ruled_out=f"{facts.throttled_ns / 1e9:.1f} s of {of}")
-    reasons = by_reason(facts.throttles)
-    beyond = np.array([(s.t0_ns, s.t1_ns) for s in facts.throttles if s.mask & ~POWER_CAP], np.int64)
-    hard = covered(beyond.reshape(-1, 2), *facts.loop_ns) >= WORTH * facts.throttle_known_ns
+    reasons, beyond = facts.throttles.by_reason, facts.throttles.of(~POWER_CAP)
+    hard = covered(beyond, *facts.loop_ns) >= WORTH * facts.throttle_known_ns
     left_out = facts.steady.left_out.get("throttled", 0)
     evidence = [Evidence("Throttled", facts.throttled_ns / 1e9, "s", "NVML"),
                 Evidence("Of the loop's time" if known > KNOWN * loop else
@@ -45,7 +44,7 @@ def check(facts: Facts) -> Outcome:
                           float(np.diff(times, axis=1).sum()) / 1e9, "s", "NVML")
                  for reason, times in reasons.items()]
     evidence += _of_device(facts)
-    slow, usual, cost = slowed(facts, [s for s in facts.throttles if s.mask & ~POWER_CAP or not hard])
+    slow, usual, cost = slowed(facts, beyond if hard else facts.throttles.of(-1))
     if slow is not None and usual is not None:
         evidence += [Evidence("Steps in these times, median", ms(slow), "ms", "probe, NVML"),
                      Evidence("Other steps, median", ms(usual), "ms", "probe, NVML")]
@@ -72,8 +71,8 @@ def _limits(facts: Facts) -> dict[str, float]:
     return {name: value for name, value in properties.items() if type(value) in (int, float)}
 
 
-def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | None, float]:
-    """(median step in these times, of the other steps, what a step costs more in the mean), ns.
+def slowed(facts: Facts, times: IntArray) -> tuple[float | None, float | None, float]:
+    """(median step in these `times` [k, 2], of the other steps, what a step costs more in the mean), ns.
 
     Steps after the warm-up. The medians are None without three steps of each.
     """
@@ -81,7 +80,6 @@ def slowed(facts: Facts, spans: list[Throttle]) -> tuple[float | None, float | N
     since = facts.steady.warm_up_end_ns
     usual = steps.training & (steps.flags & (STEP_EPOCH_FIRST | STEP_PROFILED) == 0)
     usual &= steps.t0_ns >= since if since is not None else False
-    times = np.array([(s.t0_ns, s.t1_ns) for s in spans], np.int64).reshape(-1, 2)
     slow = usual & overlaps(steps.t0_ns, steps.t1_ns, times)
     other = usual & ~slow
     if min(slow.sum(), other.sum()) < FEWEST:
