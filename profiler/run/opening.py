@@ -24,6 +24,7 @@ class Connection:
     def __init__(self, path: Path) -> None:
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.wal = False
+        self.unread: str | None = None  # a file beside the run that could not be read with it
         look(path)
         try:
             self.db = self._open(path)
@@ -55,9 +56,13 @@ class Connection:
         # disk it is read from a copy. So is a file whose last change was cut off, and has to be undone.
         # Without either everything is in the one file, which nobody can be writing here.
         for ending in ("-wal", "-journal"):
-            with contextlib.suppress(OSError):
+            try:
                 if _beside(path, ending).stat().st_size:
                     return self._connect(self._copied(path, ending), "mode=rw")
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.unread = f"{path.name}{ending} could not be read: {error.strerror or error}"
         self._forget_copy()
         return self._connect(path, "mode=ro&immutable=1")
 

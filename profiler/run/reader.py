@@ -235,6 +235,8 @@ class Run:
             raise RunError(f"{self.path} has been closed")
         if self._connection is None:
             self._connection = Connection(self.path)
+            if self._connection.unread is not None:
+                self.lacks = f"{self._connection.unread}. The newest part of the run is in there"
         try:
             db = self._connection.db
             self._connection.patience.begin()

@@ -25,7 +25,7 @@ MAX_PROCESSES, MAX_EVER = 1024, 16_384  # that send: at a time, and in one run
 MAX_TOLD = 20  # of them whose damage is told
 LOOK_NS = 1_000_000_000  # between looks for loops that stand still
 MAX_TRACE = 512 << 20  # bytes of a trace as written
-MAX_TRACE_STORED = 256 << 20  # bytes of a trace as stored
+MAX_TRACE_STORED = 128 << 20  # bytes of a trace as stored: a commit of it takes most of a second
 MAX_TRACES_STORED = 2 << 30  # of all: a day with a window a minute would fill a disk
 
 

@@ -97,7 +97,9 @@ def test_a_file_of_holes_is_not_copied(path: Path, monkeypatch: pytest.MonkeyPat
     _beside(path, "-journal").write_bytes(journal(whole, pages=1))
     copied: list[object] = []
     monkeypatch.setattr(opening.shutil, "copyfile", lambda *_: copied.append(_))
-    assert Run.open(path).tracks and not copied
+    with Run.open(path) as run:
+        assert run.tracks and not copied
+        assert run.lacks is not None and f"{path.name}-journal could not be read: no room" in run.lacks
 
 
 def test_holes_do_not_allow_for_more_samples(path: Path) -> None:
