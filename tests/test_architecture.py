@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE_LINES = 300
@@ -48,10 +47,20 @@ LAYERS: dict[str, set[str]] = {
 }
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text("utf-8")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(text_of(path))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Absolute names of what a file imports, wherever in it."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -73,14 +82,21 @@ def is_probe(path: Path) -> bool:
     return relative(path).startswith("profiler/probe/")
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if not is_probe(p)], ids=relative)
-def test_imports_point_one_way(path: Path) -> None:
-    folder = relative(path).split("/")[0]
-    tops = {name.split(".")[0] for name in imports(path)}
-    known = {"app", "profiler", "workloads"}
-    assert tops & known <= OURS[folder]
-    assert not tops & FORBIDDEN.get(folder, set())
-    assert tops - set(sys.stdlib_module_names) - known <= OUTSIDE[folder]
+def of_each(paths: list[Path], wrong: Callable[[Path], set[str]]) -> dict[str, set[str]]:
+    """What is wrong, by file. One test of all files: a test for each takes longer to report than to run."""
+    assert paths
+    return {relative(path): found for path in paths if (found := wrong(path))}
+
+
+def test_imports_point_one_way() -> None:
+    def wrong(path: Path) -> set[str]:
+        folder = relative(path).split("/")[0]
+        tops = {name.split(".")[0] for name in imports(path)}
+        known = {"app", "profiler", "workloads"}
+        outside = tops - set(sys.stdlib_module_names) - known - OUTSIDE[folder]
+        return (tops & known) - OURS[folder] | tops & FORBIDDEN.get(folder, set()) | outside
+
+    assert not of_each([p for p in SOURCES if not is_probe(p)], wrong)
 
 
 def layer(name: str) -> str:
@@ -88,47 +104,50 @@ def layer(name: str) -> str:
     return parts[1] if len(parts) > 1 else ""
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in SOURCES if relative(p).startswith("profiler/") and not is_probe(p)], ids=relative
-)
-def test_layers_of_profiler(path: Path) -> None:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    own = parts[1]
-    if own == "__init__":
-        return
-    allowed = {own, *BASE, *LAYERS.get(own, set())}
-    if own in BASE:
-        allowed = BASE
+def test_layers_of_profiler() -> None:
     folders = {p.stem if p.is_file() else p.name for p in (ROOT / "profiler").iterdir()}
-    used = {layer(n) for n in imports(path) if n.startswith("profiler.")} & folders
-    assert used <= allowed
+
+    def wrong(path: Path) -> set[str]:
+        own = path.relative_to(ROOT).with_suffix("").parts[1]
+        if own == "__init__":
+            return set()
+        allowed = BASE if own in BASE else {own, *BASE, *LAYERS.get(own, set())}
+        return ({layer(n) for n in imports(path) if n.startswith("profiler.")} & folders) - allowed
+
+    assert not of_each([p for p in SOURCES if relative(p).startswith("profiler/") and not is_probe(p)], wrong)
 
 
-RECORDER = [p for p in SOURCES if relative(p).startswith(("profiler/record/", "profiler/sources/"))]
-
-
-@pytest.mark.parametrize("path", RECORDER, ids=relative)
-def test_recorder_goes_light(path: Path) -> None:
+def test_recorder_goes_light() -> None:
     """What runs on the GPU server beside the training brings no arrays with it."""
-    assert not {"numpy", "scipy"} & {n.split(".")[0] for n in imports(path)}
+    recorder = [p for p in SOURCES if relative(p).startswith(("profiler/record/", "profiler/sources/"))]
+    assert not of_each(recorder, lambda path: {"numpy", "scipy"} & {n.split(".")[0] for n in imports(path)})
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if is_probe(p)], ids=relative)
-def test_probe_imports_nothing_of_ours(path: Path) -> None:
-    tops = {n.split(".")[0] for n in imports(path)}
-    assert tops - set(sys.stdlib_module_names) <= {"torch", "_stepscope_probe"}
+def test_probe_imports_nothing_of_ours() -> None:
+    def wrong(path: Path) -> set[str]:
+        tops = {n.split(".")[0] for n in imports(path)}
+        return tops - set(sys.stdlib_module_names) - {"torch", "_stepscope_probe"}
+
+    assert not of_each([p for p in SOURCES if is_probe(p)], wrong)
 
 
-@pytest.mark.parametrize("path", EVERYTHING, ids=relative)
-def test_sizes(path: Path) -> None:
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= MODULE_LINES
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno - node.lineno < FUNCTION_LINES, f"{node.name} at line {node.lineno}"
+def test_sizes() -> None:
+    def wrong(path: Path) -> set[str]:
+        lines = len(text_of(path).splitlines())
+        return {f"{lines} lines"} if lines > MODULE_LINES else set()
+
+    assert not of_each(EVERYTHING, wrong)
+
+
+def test_sizes_of_functions() -> None:
+    def wrong(path: Path) -> set[str]:
+        return {f"{node.name} at line {node.lineno}" for node in ast.walk(tree_of(path))
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                and node.end_lineno - node.lineno >= FUNCTION_LINES}
+
+    assert not of_each(EVERYTHING, wrong)
 
 
 def test_every_module_says_what_it_is() -> None:
-    texts = {relative(p): p.read_text("utf-8") for p in SOURCES}
-    silent = [name for name, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
+    silent = [relative(p) for p in SOURCES if text_of(p).strip() and not ast.get_docstring(tree_of(p))]
     assert not silent

@@ -41,9 +41,10 @@ def wrong(tree: ast.AST) -> Iterator[str]:
                     yield f"{word.arg}="
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_code_comes_out_of_data(path: Path) -> None:
-    assert not list(wrong(ast.parse(path.read_text("utf-8"))))
+def test_no_code_comes_out_of_data() -> None:
+    found = {str(path.relative_to(ROOT)): list(wrong(ast.parse(path.read_text("utf-8")))) for path in SOURCES}
+    assert len(found) > 100
+    assert not {path: words for path, words in found.items() if words}
 
 
 @pytest.mark.parametrize("text", [
