@@ -1,0 +1,144 @@
+"""The timeline's parts in their places; in a narrow window lanes and side pane take turns."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from app.document import RunInfo
+from app.live.header import chips
+from app.timeline.canvas import Canvas
+from app.timeline.flame_view import FlameView
+from app.timeline.ruler import MiniMap, Ruler
+from app.timeline.scene import Scene
+from app.timeline.side import WIDTH, SidePane
+from app.timeline.spans import Model
+from app.timeline.toolbar import RunBar, ToolBar
+from app.timeline.view import View
+from app.tokens import PADDING, RAIL_WIDTH
+from app.widgets.basic import Hairline, Surface, label, row
+from app.widgets.button import Button, Segments
+
+NARROW = 1280 - RAIL_WIDTH
+FLAME = 236  # px that the flame view has at first
+
+
+class TimelineBody(QWidget):
+    """`bar`, `tools`, `mini`, `ruler`, `canvas`, `flame` and `side` of one scene."""
+
+    trace_wanted = Signal()
+
+    def __init__(self, scene: Scene, view: View, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.bar, self.tools = RunBar(), ToolBar(scene)
+        self.mini, self.ruler, self.canvas = MiniMap(scene, view), Ruler(scene, view), Canvas(scene, view)
+        self.flame, self.side = FlameView(scene), SidePane()
+        self._narrow: bool | None = None
+        self._make_notice()
+        self._choice = Segments([("lanes", "Lanes"), ("side", "Region and span")])
+        self._choice.changed.connect(lambda _value: self._arrange())
+        self._head = Surface("raised")
+        self._head.box.addLayout(row(self._choice, None, margins=(PADDING, 4, PADDING, 4)))
+        self._head.box.addWidget(Hairline())
+        self._lanes = self._column(self.mini, self.ruler, self.canvas)
+        self._upper = self._splitter(Qt.Orientation.Vertical, self._lanes, self.flame)
+        self._splitter_ = self._splitter(Qt.Orientation.Horizontal, self._upper, self.side)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(0)
+        for widget in (self.bar, self.tools, self._notice, self._head):
+            box.addWidget(widget)
+        box.addWidget(self._splitter_, 1)
+        outer = QVBoxLayout(parent)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self)
+        self._arrange()
+        self.reset_layout()
+
+    def _column(self, *widgets: QWidget) -> QWidget:
+        column = Surface("raised")
+        for widget in widgets:
+            column.box.addWidget(widget, 1 if widget is self.canvas else 0)
+        return column
+
+    def _splitter(self, way: Qt.Orientation, first: QWidget, second: QWidget) -> QSplitter:
+        splitter = QSplitter(way)
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(first)
+        splitter.addWidget(second)
+        splitter.setStretchFactor(0, 1)
+        splitter.setStretchFactor(1, 0)
+        return splitter
+
+    def _make_notice(self) -> None:
+        self._notice = Surface("base")
+        self._told = label("", "sub")
+        self._told.setWordWrap(True)
+        self._record = Button("Record with a trace", icon="camera")
+        self._record.clicked.connect(self.trace_wanted)
+        line = row(self._told, margins=(PADDING, 6, PADDING, 6))
+        line.setStretch(0, 1)
+        line.addWidget(self._record)
+        self._notice.box.addLayout(line)
+        self._notice.box.addWidget(Hairline())
+        self._notice.hide()
+
+    def notice(self) -> str:
+        """What the line over the lanes says; "" where there is none."""
+        return self._told.text() if not self._notice.isHidden() else ""
+
+    def _say(self, text: str, record: bool = False, error: bool = False) -> None:
+        self._told.setText(text)
+        self._told.setProperty("tone", "err" if error else "")
+        self._told.style().polish(self._told)
+        self._record.setVisible(record)
+        self._notice.setVisible(bool(text))
+
+    def show_info(self, info: RunInfo | None) -> None:
+        if info is not None:
+            self.bar.show_run(info.name, chips(info))
+
+    def show_model(self, model: Model, has_trace: bool, recording: bool) -> None:
+        """What of the lanes is missing, and why."""
+        if has_trace and recording:
+            self._say("The run holds a trace. It is read when the recording has ended.")
+        elif not has_trace and not model.lanes:
+            self._say("This run has neither a trace nor steps: only what was sampled is here.", record=True)
+        elif not has_trace:
+            self._say(
+                "No trace in this run: lanes are the steps and stages that the probe measured. A trace "
+                "adds operators, kernels and copies.",
+                record=not recording,
+            )
+        else:
+            self._say("  ".join(dict.fromkeys(f"{note.rstrip('.')}." for note in model.notes[:3])))
+
+    def show_error(self, text: str) -> None:
+        self._say(text, error=True)
+
+    def reset_layout(self) -> None:
+        self._splitter_.setSizes([max(480, self.width() - WIDTH), WIDTH])
+        self._upper.setSizes([max(200, self.height() - FLAME), FLAME])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        narrow = self.width() < NARROW
+        if narrow is not self._narrow:
+            self._narrow = narrow
+            self._arrange()
+            self.reset_layout()
+
+    def show_side(self) -> None:
+        """Bring the side pane to the front where lanes and pane take turns."""
+        if self._narrow:
+            self._choice.set_value("side")
+            self._arrange()
+        self.side.take_focus()
+
+    def _arrange(self) -> None:
+        narrow, chosen = bool(self._narrow), self._choice.value()
+        self._head.setVisible(narrow)
+        self._upper.setVisible(not narrow or chosen == "lanes")
+        self.side.setVisible(not narrow or chosen == "side")
