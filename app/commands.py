@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.file_commands import FileCommands
 
 if TYPE_CHECKING:
+    from app.selection import Selection
     from app.widgets.palette import Palette
 
 TOUR = "input_starved"
@@ -17,6 +18,7 @@ TOUR = "input_starved"
 class Commands(FileCommands):
     """The slots behind the menus."""
 
+    selection: Selection
     _palette: Palette | None = None
 
     # Launch
@@ -99,7 +101,8 @@ class Commands(FileCommands):
         self._live("toggle_pause")
 
     def verify(self) -> None:
-        self._live("verify")
+        """The suggestion on Live, the chosen finding on Diagnose."""
+        self._diagnose("verify") if self.current == "diagnose" else self._live("verify")
 
     def fit(self) -> None:
         self._live("fit")
@@ -109,6 +112,29 @@ class Commands(FileCommands):
 
     def toggle_output(self) -> None:
         self._live("toggle_output")
+
+    # Diagnose
+
+    def _diagnose(self, name: str) -> None:
+        getattr(self._panel("diagnose"), name)()
+
+    def verify_all(self) -> None:
+        self._diagnose("verify_all")
+
+    def ceilings(self) -> None:
+        self._diagnose("ceilings")
+
+    def show_in_timeline(self) -> None:
+        self._diagnose("show_in_timeline")
+
+    def open_code(self) -> None:
+        self._diagnose("open_code")
+
+    def go_back(self) -> None:
+        self.selection.back()
+
+    def go_forward(self) -> None:
+        self.selection.forward()
 
     # Window
 

@@ -1,4 +1,4 @@
-"""What is measured anew beside the open run: verify, ceilings, the analysis of its traces; in child processes.
+"""What is worked out beside the open run, in child processes: verify, ceilings, the analysis of its traces.
 
 One at a time for all screens: two of them would slow each other down.
 """

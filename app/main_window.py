@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # also Qt's classes of which only the name is needed: each co
 
 SIZE = QSize(1600, 1000)
 MINIMUM = QSize(960, 600)
+DIAGNOSE = ("verify_all", "ceilings", "show_in_timeline", "open_code")  # actions of that screen
 
 
 class MainWindow(RunEvents):
@@ -171,6 +172,7 @@ class MainWindow(RunEvents):
 
     def _update_actions(self) -> None:
         recording, live = self.recording, self.current == "live"
+        diagnose = self.current == "diagnose"
         has_run = self.document is not None and self.document.path is not None
         for name, enabled in {
             "stop": recording,
@@ -179,7 +181,8 @@ class MainWindow(RunEvents):
             "pause_view": live and has_run,
             "toggle_output": live,
             "fit": live and has_run,
-            "verify": live and has_run,
+            "verify": (live or diagnose) and has_run,
+            **dict.fromkeys(DIAGNOSE, diagnose and has_run),
             "copy_moment": live and has_run,
             "close_run": has_run and not recording,
             "export_report": has_run and not recording,

@@ -81,7 +81,7 @@ class FollowChip(QAbstractButton):
         painter.end()
 
 
-class _Chips(QWidget):
+class Chips(QWidget):
     """Chips in a row; those for which there is no room are left out, the last first."""
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class RunBar(Surface):
         self.dot = _Dot()
         self.clock = label("00:00", "name")
         self.name = Sentence(15, 24)
-        self.chips = _Chips()
+        self.chips = Chips()
         self.devices = QComboBox()
         self.devices.setAccessibleName("GPU shown")
         self.devices.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)

@@ -74,6 +74,7 @@ class Trial(QObject):
     def _start(self) -> None:
         path = self._document.path
         if path is not None:
+            self._note, self._result, self._tested = "starting", None, path
             self.verify.start(path)
 
     def _on_started(self) -> None:
@@ -131,7 +132,8 @@ class Trial(QObject):
         elif self._result is not None:
             self._show_result(head, self._result)
         elif self._note:
-            self._strip.show_try(head, [Part(self._note, "t2" if self._note in CANCELLED.values() else "err")])
+            tone = "t2" if self._note in CANCELLED.values() else "err"
+            self._strip.show_try(head, [Part(self._note, tone)])
         elif data is not None and data.prediction:
             self._strip.show_try(head, [Part(f"{data.prediction}, not verified", "t2")])
         else:

@@ -65,7 +65,7 @@ def query(run: Run, live: Live) -> VerdictData:
         return _no_steps(run, live, recording)
     if recording and (still := standing(live.events)):
         return _standing(still[-1], run.end_ns)
-    diagnosis = _recent(run, live) if recording else diagnose(run)
+    diagnosis = recent(run, live) if recording else diagnose(run)
     facts = diagnosis.facts
     if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
         return VerdictData("warming", "Warming up", (("The step time has to settle first", False),),
@@ -73,7 +73,8 @@ def query(run: Run, live: Live) -> VerdictData:
     return _told(run, diagnosis)
 
 
-def _recent(run: Run, live: Live) -> Diagnosis:
+def recent(run: Run, live: Live) -> Diagnosis:
+    """Of the last half minute of a run that is being recorded; of all of it where that holds few steps."""
     since = run.end_ns - WINDOW_S * 10**9
     if (live.steps.t1_ns >= since).sum() < FEWEST:
         return diagnose(run)

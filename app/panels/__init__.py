@@ -27,6 +27,12 @@ def make(name: str, window: MainWindow) -> QWidget | None:
         from app.panels.live_screen import LiveScreen
 
         return LiveScreen(window)
+    if name == "diagnose":
+        if window.document is None:
+            return None
+        from app.panels.diagnose_screen import DiagnoseScreen
+
+        return DiagnoseScreen(window)
     from app.panels import later
 
     return later.make(name, window)

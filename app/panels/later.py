@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def make(name: str, window: MainWindow) -> QWidget:
     """The empty state of a screen."""
-    return {"diagnose": _diagnose, "timeline": _timeline, "compare": _compare, "reports": _reports}[name](
+    return {"timeline": _timeline, "compare": _compare, "reports": _reports}[name](
         window
     )
 
@@ -50,19 +50,6 @@ def _open(window: MainWindow) -> Way:
         "Open",
         window.open_file,
         "Ctrl+O",
-    )
-
-
-def _diagnose(window: MainWindow) -> EmptyState:
-    return EmptyState(
-        "No findings on this screen yet",
-        "Findings with evidence and counter-evidence are not drawn in this version. The verdict is: on Live, "
-        "in the report and in the terminal. Verify on Live tests its suggestion by paired runs.",
-        (_live(window), _open(window), _tour(window)),
-        screen="Diagnose",
-        note="not in this version",
-        command="stepscope verify RUN.stepscope",
-        frame=(("Findings", 280), ("Evidence", 220), ("One step", 220), ("Ceilings", 200)),
     )
 
 
