@@ -5,7 +5,7 @@ Of whole cards: neither a slice of one nor one program's part of a shared card c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TOUCH_NS = 1_000_000  # between two steps that follow each other at once
 BLOCKS = 200  # at most, that stand for how much energy a step varies
+MUCH_MORE = 2.0  # of the run, from which another way to tell its energy is the better one
 STAGE = 3  # times the shortest time of a claim that a stage takes at least: its two ends are smeared by it
 SHARP = 0.1  # of a stage that the device may lag, and of a step whose place in it is not known
 WAYS = ((COUNTER, "gpu.energy"), (POWER, "gpu.power"), (BUFFER, "gpu.power_samples"))
@@ -38,8 +39,8 @@ class Energy:
     `steps` steady steps that lie in stretches long enough for a claim; between `low` and `high` if all
     readings are late or early by as much as they may be. `blocks`: J a step of groups of these steps,
     of about `least_ns` or more: they say how much it varies. `stages`: J a step while the loop's thread was
-    there.
-    `excluded`: readings that cannot be. `shared`: other programs were on a card as well.
+    there. `excluded`: at least so many readings cannot be and are left out. `shared`: other programs were on
+    a card as well.
     """
 
     cards: tuple[str, ...] = ()
@@ -97,7 +98,8 @@ def energy(run: Run, loops: Sequence[Facts]) -> Energy:
     whole = Energy(
         names, " and ".join(dict.fromkeys(one.method for one in found)), max(one.least_ns for one in found),
         sum(one.run_j for one in found) if all(one.run_ns for one in found) else None,
-        min(1.0, known_ns / took) if took > 0 else 0.0, excluded=sum(one.excluded for one in found),
+        min(1.0, known_ns / took) if took > 0 else 0.0,
+        excluded=sum(one.excluded for one in found) + _doubted(run, {card.id for card in cards}),
         shared=any(one.live.get("gpu.other_processes", 0.0) > 0 for one in loops))
     if any(_split(run, card) for card in cards):
         why = "the energy of the whole card is not a slice's"
@@ -106,15 +108,25 @@ def energy(run: Run, loops: Sequence[Facts]) -> Energy:
 
 
 def meter(run: Run, card: Device) -> Meter | None:
-    """The readings of a card, by the best way there is."""
-    most = bound(card.properties.get("power_limit_w"))
+    """The readings of a card, by the best way there is: one that tells of little of the run gives way."""
+    most, (t0, t1) = bound(card.properties.get("power_limit_w")), (run.start_ns, run.end_ns)
+    best: Meter | None = None
     for method, metric in WAYS:
         for track in run.find(metric, device=card.id):
             values = run.values(track.id)
             found = by_counter(*values, most) if method == COUNTER else by_power(*values, most, method)
-            if found is not None:
-                return found
-    return None
+            if found and (best is None or found.known(t0, t1)[1] > MUCH_MORE * best.known(t0, t1)[1]):
+                best = found
+        if best is not None and best.known(t0, t1)[1] > (t1 - t0) / MUCH_MORE:
+            break
+    return best
+
+
+def _doubted(run: Run, cards: Set[int]) -> int:
+    """How often a source told that a reading of energy or power cannot be: once for all in a row."""
+    return sum(event.kind == "implausible" and event.device in cards
+               and any(metric in str(event.data.get("metrics")) for _, metric in WAYS)
+               for event in run.events())
 
 
 def _read(run: Run, card: Device, steps: Steps) -> _Card | None:

@@ -119,8 +119,8 @@ def notes(found: Energy) -> list[str]:
     if found.shared:
         told.append("Other programs used these GPUs too: the energy is that of all of them")
     if found.excluded:
-        told.append(f"{plural(found.excluded, 'reading')} of power or energy that cannot be "
-                    f"{'is' if found.excluded == 1 else 'are'} left out of the energy")
+        told.append(f"At least {plural(found.excluded, 'reading')} of power or energy that cannot be "
+                    f"{'is' if found.excluded == 1 else 'are'} left out")
     return told
 
 

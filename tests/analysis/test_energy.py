@@ -115,6 +115,11 @@ def test_n14_a_counter_that_falls_begins_a_new_segment() -> None:
     assert known(meter, 0, 9) == (pytest.approx(240), pytest.approx(8))
 
 
+@pytest.mark.parametrize("values", [[9e3, 8e3, 7e3, 1.0], [1.0, 1e9, 5.0, 2e9]])
+def test_n14_a_counter_that_only_falls_and_leaps_tells_nothing(values: list[float]) -> None:
+    assert by_counter(ticks(0, 1, 2, 3), np.array(values)) is None
+
+
 def test_n13_a_leap_of_the_counter_is_left_out_and_counted() -> None:
     meter = counter(range(6), [30, 60, 1e9, 120, 150, 180], most=1000)
     assert meter.excluded == 1 and np.isnan(used(meter, 0, 5))

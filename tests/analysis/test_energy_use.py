@@ -75,6 +75,14 @@ def test_n14_a_counter_that_falls_begins_a_new_segment(tmp_path: Path) -> None:
     assert found.run_j == pytest.approx(300 * 4.4, rel=0.01) and found.run_share < 0.99
 
 
+def test_n14_a_counter_that_tells_of_little_gives_way_to_power(tmp_path: Path) -> None:
+    found = of(tmp_path / "a", {"gpu.energy": lambda tick: 1e6 + 30.0 * tick if tick < 15 else None,
+                                "gpu.power": 300.0})
+    assert found.method == "power over time" and found.run_share > 0.9
+    alone = of(tmp_path / "b", {"gpu.energy": lambda tick: 1e6 + 30.0 * tick if tick < 15 else None})
+    assert alone.method == "energy counter" and alone.run_share < 0.4
+
+
 def test_n14_power_is_not_integrated_over_a_gap(tmp_path: Path) -> None:
     def gpu(tick: int) -> float | None:
         return None if 20 <= tick < 45 else 3000.0 if tick in (19, 45) else 300.0
