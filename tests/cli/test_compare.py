@@ -104,6 +104,31 @@ def test_a_run_without_a_trace(pair, tmp_path, capsys):
     assert "holds no trace" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_s11_of_fewer_than_three_steps_none_is_called_faster(pair, tmp_path, capsys, steps):
+    """Also out of a run. What was measured stands there, but nothing is claimed of it."""
+    line = loop(max(steps, 1), wait_us=100)
+    if not steps:
+        line.events = [e for e in line.events if not e["name"].startswith("ProfilerStep")]
+    run = tmp_path / "short.stepscope"
+    assert main(["import", str(line.save(tmp_path / "short.json")), "-o", str(run)]) == 0
+    capsys.readouterr()
+    for one, other in ((run, pair[1]), (pair[1], run), (run, run)):
+        found = told(capsys, one, other)
+        assert found["ratio"] is None and found["kernels"]["rows"]
+        assert found["a" if one == run else "b"]["steps"]["count"] == steps
+        [note] = [n for n in found["notes"] if "faster is not said" in n or "Without steps" in n]
+        assert steps == 0 or f" {steps} " in note
+        assert main(["compare", str(one), str(other)]) == 0
+        text = capsys.readouterr().out
+        assert "faster than A" not in text and "slower" not in text and "as fast" not in text and note in text
+
+
+def test_s11_three_steps_are_enough(tmp_path, capsys):
+    a, b = (loop(3, wait_us=wait).save(tmp_path / f"{wait}.json") for wait in (400, 200))
+    assert told(capsys, a, b)["ratio"] == pytest.approx(step_ms(400) / step_ms(200))
+
+
 def test_without_kernels_there_is_no_empty_table(tmp_path, capsys):
     for name, wait in (("a", 400), ("b", 200)):
         without_device(loop(wait_us=wait)).save(tmp_path / f"{name}.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from profiler.analysis.steady import FEWEST
 from profiler.analysis.trace.compare import Change, aligned, changes
 from profiler.rules.trace import numbers
 from profiler.rules.trace.facts import TraceFacts
@@ -14,8 +15,12 @@ SAME = 0.02  # a step time that differs by less is the same: definitions, sectio
 
 
 def compare(a: TraceFacts, b: TraceFacts) -> dict[str, Any]:
-    """Everything per step where both traces have steps, else absolute. `ratio` above 1: b is faster."""
-    ratio = a.step_ns / b.step_ns if a.step_ns and b.step_ns else None
+    """Everything per step where both traces have steps, else absolute.
+
+    `ratio` above 1: b is faster. None where either has too few steps to say so.
+    """
+    carried = min(numbers.steps(facts)["count"] for facts in (a, b)) >= FEWEST
+    ratio = a.step_ns / b.step_ns if carried and a.step_ns and b.step_ns else None
     return {"schema": 1, "a": side(a), "b": side(b), "ratio": ratio,
             "per_step": bool(a.divisor and b.divisor), "steps": _steps(a, b),
             "partition_ms": _partition(a, b),
@@ -110,6 +115,11 @@ def _notes(a: TraceFacts, b: TraceFacts) -> list[str]:
         found.append(f"Step times are the {a.steady.kind}'s in one and the {b.steady.kind}'s in the other")
     if not (a.divisor and b.divisor):
         found.append("Without steps in both, figures are absolute")
+    else:
+        counts = [numbers.steps(facts)["count"] for facts in (a, b)]
+        if min(counts) < FEWEST:
+            found.append(f"Which one is faster is not said: A has {counts[0]} and B {counts[1]} counted "
+                         f"steps, and a step time takes at least {FEWEST}")
     versions = [_versions(f.trace.metadata) for f in (a, b)]
     found += [f"{name} differs: {versions[0][name]} and {versions[1][name]}" for name in versions[0]
               if name in versions[1] and versions[0][name] != versions[1][name]]
