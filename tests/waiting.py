@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(condition: Callable[[], T], timeout: float = 15.0, what: str = "") -> T:
+def until(condition: Callable[[], T], timeout: float = 60.0, what: str = "") -> T:
     """The first true value of `condition()`; AssertionError after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:

@@ -20,6 +20,11 @@ from app import theme
 from tests.app.desk import Desk, growing
 from tests.app.story import Story
 
+# What is waited for comes within milliseconds, on a busy machine within seconds: the library's limit of five
+# fails by chance.
+for wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals):
+    wait.__kwdefaults__ = {**wait.__kwdefaults__, "timeout": 60_000}  # ms
+
 # What the offscreen platform says about itself, not about us.
 HARMLESS = ("This plugin does not support", "propagateSizeHints")
 

@@ -32,7 +32,7 @@ class Desk:
     def open(self, path: Path) -> None:
         with self.qtbot.waitSignal(self.document.opened):
             self.document.open(path)
-        self.qtbot.waitUntil(lambda: "cores" in self.rows and bool(self.panel.strip.data), timeout=15_000)
+        self.qtbot.waitUntil(lambda: "cores" in self.rows and bool(self.panel.strip.data))
         self.settle()
 
     def settle(self) -> None:
@@ -40,7 +40,7 @@ class Desk:
         asker = self.panel.asker
         keys = ("charts", "side", "verdict", "output", "moment")
         self.qtbot.waitUntil(
-            lambda: not asker._stale and not any(self.document.busy(key) for key in keys), timeout=15_000)
+            lambda: not asker._stale and not any(self.document.busy(key) for key in keys))
 
     @property
     def rows(self) -> dict[str, ChartRow | FoldedRow]:

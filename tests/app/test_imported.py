@@ -55,7 +55,7 @@ def test_a_trace_without_steps_has_a_verdict_too(tmp_path: Path) -> None:
 
 
 def test_it_opens(window: MainWindow, imported: Path, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(window.document.opened, timeout=5000):
+    with qtbot.waitSignal(window.document.opened):
         window.document.open(imported)
     window.show_screen("live")
     assert window.document.info is not None and window.document.info.meta["kind"] == "import"
@@ -63,7 +63,7 @@ def test_it_opens(window: MainWindow, imported: Path, qtbot: QtBot) -> None:
     def told() -> bool:
         return any("Input-bound" in label.text() for label in window.findChildren(QLabel))
 
-    qtbot.waitUntil(told, timeout=5000)
+    qtbot.waitUntil(told)
 
 
 def test_only_settings_that_verify_can_try_are_offered(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_run_waits_for_what_the_machine_lacks(window: MainWindow, launch: Any, q
     launch.show_workload("language_model")
     launch.workload.form.set_values({"precision": "tf32"})
     launch.workload._on_changed("precision")
-    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy, timeout=15_000)
+    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy)
     assert launch.panes.run_button.isEnabled()  # this doctor does not tell which GPUs there are
     launch.preflight.machine = Machine(())
     launch.preflight.changed.emit()
@@ -206,7 +206,7 @@ def test_watching_takes_a_process_or_nothing(window: MainWindow, launch: Any, qt
 
 
 def test_preflight_shows_the_doctors_rows(launch: Any, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: bool(launch.preflight.checks), timeout=15_000)
+    qtbot.waitUntil(lambda: bool(launch.preflight.checks))
     names = [
         launch.checks._rows.itemAt(i).widget().accessibleName() for i in range(launch.checks._rows.count())
     ]
@@ -215,7 +215,7 @@ def test_preflight_shows_the_doctors_rows(launch: Any, qtbot: QtBot) -> None:
 
 
 def test_the_machine_is_named_by_its_gpus(launch: Any, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy, timeout=15_000)
+    qtbot.waitUntil(lambda: bool(launch.preflight.checks) and not launch.preflight.busy)
     gpus = [Check(f"GPU {i}", "ok", "NVIDIA H200, 140.4 GiB, driver 570.86") for i in range(2)]
     launch.preflight.checks = [*gpus, Check("GPU counters", "absent", "not told")]
     with qtbot.waitSignal(launch.machine_known) as told:
@@ -226,7 +226,7 @@ def test_the_machine_is_named_by_its_gpus(launch: Any, qtbot: QtBot) -> None:
 
 def test_the_doctors_answer_is_read(qtbot: QtBot) -> None:
     preflight = Preflight(doctor(DOCTOR, [{"name": "NVIDIA H200", "compute_capability": 9.0}]))
-    with qtbot.waitSignal(preflight.changed, timeout=15_000, check_params_cb=lambda: not preflight.busy):
+    with qtbot.waitSignal(preflight.changed, check_params_cb=lambda: not preflight.busy):
         preflight.ask()
     assert [check.name for check in preflight.checks] == [row["name"] for row in DOCTOR]
     assert preflight.machine == Machine((Gpu("NVIDIA H200", 9.0),))
@@ -235,11 +235,11 @@ def test_the_doctors_answer_is_read(qtbot: QtBot) -> None:
 def test_a_doctor_that_fails_is_told_and_old_rows_are_not_lost(qtbot: QtBot) -> None:
     preflight = Preflight([sys.executable, "-S", "-c", "import sys; sys.exit('no doctor today')"])
     preflight.ask()
-    qtbot.waitUntil(lambda: not preflight.busy, timeout=15_000)
+    qtbot.waitUntil(lambda: not preflight.busy)
     assert preflight.error == "no doctor today"
     missing = Preflight(["/no/such/program"])
     missing.ask()
-    qtbot.waitUntil(lambda: not missing.busy, timeout=15_000)
+    qtbot.waitUntil(lambda: not missing.busy)
     assert missing.error
     with pytest.raises(ValueError):
         parse(b'{"rows": 3}')
@@ -267,4 +267,4 @@ def test_run_waits_while_something_is_recorded(
     window._launch(LaunchSpec(command=command, output=tmp_path / "r.stepscope"))
     assert not button.isEnabled() and "recording" in button.toolTip()
     window.recorder.stop()
-    qtbot.waitUntil(button.isEnabled, timeout=15_000)
+    qtbot.waitUntil(button.isEnabled)

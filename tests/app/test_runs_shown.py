@@ -77,7 +77,7 @@ def test_an_opened_run_is_in_the_status_bar_and_among_the_recent(
     window: MainWindow, qtbot: QtBot, run_file: Path
 ) -> None:
     window.open_path(str(run_file))
-    qtbot.waitUntil(lambda: window.status.fact("dropped") != "", timeout=10_000)
+    qtbot.waitUntil(lambda: window.status.fact("dropped") != "")
     assert window.windowTitle() == "one - StepScope"
     assert window.settings.texts("recent")[0] == str(run_file)
     assert any(choice.group == "Runs" and choice.text == "one" for choice in window.entries())
@@ -98,7 +98,7 @@ def test_a_report_is_written_by_a_process_of_its_own(
 
     monkeypatch.setattr("app.file_commands.own_command", command)
     window.write_report(run_file, tmp_path / "report.html")
-    qtbot.waitUntil(lambda: words in window.notice.text(), timeout=10_000)
+    qtbot.waitUntil(lambda: words in window.notice.text())
     assert window._helper is None
 
 

@@ -56,7 +56,7 @@ def test_pythons_answer_for_themselves(qtbot: QtBot, tmp_path: Path) -> None:
     wrong.write_text("#!/bin/sh\nexit 3\n")
     wrong.chmod(0o755)
     pythons.ask([sys.executable, str(wrong), str(tmp_path / "none")])
-    qtbot.waitUntil(lambda: len(pythons.found) == 3, timeout=15_000)
+    qtbot.waitUntil(lambda: len(pythons.found) == 3)
     assert pythons.found[sys.executable].version == ".".join(map(str, sys.version_info[:3]))
     assert "status 3" in pythons.found[str(wrong)].error
     assert "does not exist" in pythons.found[str(tmp_path / "none")].error

@@ -156,9 +156,9 @@ def test_cancelling_keeps_what_was_measured(
               "print('ready', file=sys.stderr, flush=True)\nsignal.pause()\n")
     monkeypatch.setattr(module, "own_command", lambda *args: [sys.executable, "-S", "-c", script])
     verify = Experiment()
-    with qtbot.waitSignal(verify.progress, timeout=10_000):
+    with qtbot.waitSignal(verify.progress):
         verify.start(Path("r.stepscope"))
-    with qtbot.waitSignal(verify.finished if measured else verify.failed, timeout=10_000) as ended:
+    with qtbot.waitSignal(verify.finished if measured else verify.failed) as ended:
         verify.cancel()
     assert ended.args == [told if measured else CANCELLED["verify"]]
     verify.shut_down()

@@ -34,6 +34,6 @@ def open_window(
     monkeypatch.setattr("app.panels.launch_script.candidates", lambda cwd: list(pythons))
     window = MainWindow(Settings(settings_file))
     qtbot.addWidget(window, before_close_func=lambda w: w.shut_down())
-    with qtbot.waitSignal(window.filled, timeout=15_000):
+    with qtbot.waitSignal(window.filled):
         window.show()
     return window

@@ -149,7 +149,7 @@ def test_ctrl_c_ends_the_recording_and_keeps_the_folder(tmp_path: Path) -> None:
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 130, log.read_text()
     assert "Interrupted" in out and "--resume" in log.read_text()
-    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 10)
+    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 30)
     assert [path.name for path in folder.iterdir()] == [store.LINES]
     assert not (tmp_path / "x.json").exists() and "not written" in log.read_text()
 

@@ -159,11 +159,11 @@ def test_interrupt_stores_and_ends_the_children(tmp_path: Path, number: signal.S
             own_command("verify", str(path)), cwd=tmp_path, stderr=err, stdout=subprocess.DEVNULL,
             env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark))
         until(lambda: "pair 1" in log.read_text(), 60)
-        (tmp_path / "slow").touch()  # from now on a recording takes half a minute
+        (tmp_path / "slow").touch()  # from now on a recording takes minutes
         until(lambda: len(carriers("STEPSCOPE_TEST_MARK", mark)) > 2, 30)  # verify, a recorder, its target
         process.send_signal(number)
         assert process.wait(timeout=60) == 130, log.read_text()
-    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 10)
+    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark))
     told = stored(path)
     assert len(told) == 1 and told[0]["interrupted"]
     assert 1 <= len(told[0]["pairs"]) <= 2
@@ -174,11 +174,11 @@ def test_death_of_verify_ends_the_children(tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
         own_command("verify", str(path)), cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark, PAUSE="0.5"))
+        env=environment(tmp_path, STEPSCOPE_TEST_MARK=mark, PAUSE="5"))
     until(lambda: len(carriers("STEPSCOPE_TEST_MARK", mark)) > 2, 30)
     process.kill()
     process.wait()
-    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark), 15)
+    until(lambda: not carriers("STEPSCOPE_TEST_MARK", mark))
 
 
 @pytest.mark.parametrize("args", [["--pairs", "2"], ["--pairs", "9" * 400], ["--steps", "3"],

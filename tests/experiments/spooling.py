@@ -49,7 +49,7 @@ PROGRAM = """
                 0)
             t += wall
             if pause or os.path.exists("slow"):
-                time.sleep(pause or 0.5)
+                time.sleep(pause or 5)
         print("step", steps, "loss", os.environ.get("LOSS", "0.25"), flush=True)
         put("bye", {"steps": steps})
     sys.exit(int(os.environ.get("STATUS", 0)))

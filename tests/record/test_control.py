@@ -135,7 +135,7 @@ def test_killed_recorder_leaves_a_command_on_the_pseudo_terminal_unharmed(tmp_pa
         recorder.process.wait()
         (tmp_path / "go").touch()
         assert wait_for(tmp_path / "sentinel") == "done"
-        until(lambda: not running(relay.pid), 10, "the relay ends after its command")
+        until(lambda: not running(relay.pid), what="the relay ends after its command")
     assert not (tmp_path / "hangup").exists()
 
 

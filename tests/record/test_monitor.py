@@ -34,7 +34,7 @@ def test_ends_with_the_watched_process_and_sends_it_nothing(tmp_path: Path) -> N
                           stderr=subprocess.DEVNULL) as recorder:
         until(lambda: (tmp_path / "run.stepscope").exists() and _has(tmp_path, "target.cpu"))
         assert watched.poll() is None
-        watched.communicate(b"\n", timeout=10)
+        watched.communicate(b"\n", timeout=60)
         assert recorder.wait(timeout=30) == 0
     assert watched.returncode == 0
     with opened(tmp_path) as run:

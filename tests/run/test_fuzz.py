@@ -84,10 +84,10 @@ def test_pages_in_circles_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     data[28:32] = (last + 3).to_bytes(4, "big")
     path.write_bytes(data)
     monkeypatch.setattr(guard, "MOST_ROWS", 1 << 24)
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(DamagedRunError, match="more rows"), Run.open(path) as run:
         run.output()
-    assert time.monotonic() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_a_question_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
