@@ -69,6 +69,9 @@ COVERED = {
     "S11": ("run/test_writer.py::test_very_short_runs",
             "run/test_writer.py::test_what_is_not_finite_is_missing",
             "record/test_cases_tree.py::test_s11_compare_refuses",
+            "cli/test_compare.py::test_s11_of_fewer_than_three_steps_none_is_called_faster",
+            "record/test_cases_counts.py::test_s11_steps_are_iterations_whatever_else_is_counted",
+            "record/test_cases_counts.py::test_s11_what_is_no_number_is_missing_in_the_run",
             "test_cases.py::test_s11_very_short_runs_say_nothing_that_they_cannot"),
 }
 UNCOVERED: dict[str, str] = {}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from profiler.paths import own_command
 from tests.record.beside import LONG, bare, same
+from tests.record.mounted import needs_mounts
 from tests.record.running import PYTHON, environment, opened, record, script
 
 # Scripts that look into themselves, and Pythons that look at less
@@ -84,9 +87,6 @@ SURROUNDINGS: dict[str, str] = {
     "priority": "import os\nprint(os.nice(5) >= 0)",
     "no descriptors left": ("import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\n"
                             "try:\n  while True: os.dup(1)\nexcept OSError as e: print(e.errno)"),
-    "no processes": ("import os, resource, subprocess, sys\n"
-                     "p = subprocess.run([sys.executable, '-S', '-c', 'print(3)'], capture_output=True)\n"
-                     "print(p.stdout)"),
 }
 
 
@@ -116,12 +116,52 @@ def test_long_commands_and_words_that_are_no_text(tmp_path: Path) -> None:
         assert len(run.meta["command"]) == 3 + len(words)
 
 
-def test_a_read_only_folder_for_temporary_files_is_told_before_the_start(tmp_path: Path) -> None:
+def test_a_folder_for_temporary_files_that_is_missing(tmp_path: Path) -> None:
+    """Python looks for another, and so do we: nothing is made where there was nothing."""
     missing = tmp_path / "none"
-    env = {**environment(tmp_path), "TMPDIR": str(missing)}
-    done = record(tmp_path, "--", PYTHON, "-c", "print('ran')", env=env, timeout=LONG)
-    # Python looks for another; where there is none the user reads why
-    assert (done.returncode == 0 and done.stdout == b"ran\n") or b"temporary" in done.stderr
+    code = "import os; spool = os.environ['STEPSCOPE_SPOOL']; print(os.path.isdir(spool)); print(spool)"
+    env = environment(tmp_path, TMPDIR=str(missing))
+    done = record(tmp_path, "--", PYTHON, "-c", code, env=env, timeout=LONG)
+    there, spool = done.stdout.decode().split()
+    assert (done.returncode, there) == (0, "True"), done.stderr
+    assert not missing.exists() and not Path(spool).exists()
+
+
+@needs_mounts
+def test_without_any_folder_for_temporary_files_nothing_is_begun(tmp_path: Path) -> None:
+    """All of them are read-only: the user is told before the start, and nothing is left."""
+    small = tmp_path / "small"
+    small.mkdir()
+    env = environment(tmp_path)
+    closed = " ".join(str(path) for path in (Path("/tmp"), Path("/var/tmp"), Path("/usr/tmp"), tmp_path)
+                      if path.is_dir())
+    argv = own_command("record", "-o", str(small / "run.stepscope"), "--", PYTHON, "-c", "print('ran')")
+    text = (f"for f in {closed}; do mount --rbind $f $f && mount -o remount,bind,ro $f || exit 98; done; "
+            f"mount -t tmpfs none {small} || exit 98; {shlex.join(argv)}; code=$?; ls {small}; exit $code")
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", text], cwd=tmp_path, env=env, capture_output=True,
+                          text=True, timeout=LONG)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("stepscope: there is no folder for temporary files") and "TMPDIR" in line
+
+
+def test_no_processes_and_threads_are_left(tmp_path: Path) -> None:
+    """The kernel gives the user no further one: the command learns it as without us."""
+    code = """
+        import os, resource, subprocess, threading
+        if os.getuid() == 0:  # who may have as many as he likes
+            os.setuid(65534)
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+        for start in (lambda: subprocess.run(["true"]), threading.Thread(target=print).start, os.fork):
+            try:
+                start()
+                os._exit(1)
+            except (OSError, RuntimeError) as error:
+                print(error)
+        """
+    done = same(tmp_path, PYTHON, str(script(tmp_path, code)))
+    assert done.returncode == 0 and done.stdout.count(b"Resource temporarily unavailable") == 2, done.stdout
+    assert done.stdout.count(b"can't start new thread") == 1
 
 
 def test_memory_that_is_limited(tmp_path: Path) -> None:

@@ -267,7 +267,8 @@ def test_s11_its_report_and_its_figures_hold_no_number_that_nobody_measured(noth
 def test_s11_compare_refuses(nothing: Path) -> None:
     (nothing / "other.stepscope").write_bytes((nothing / "run.stepscope").read_bytes())
     done = cli(nothing, "compare", "run.stepscope", "other.stepscope", "--json")
-    assert done.returncode == 2 and not done.stdout and done.stderr.startswith("stepscope: ")
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("stepscope: run.stepscope holds no trace"), done.stderr
 
 
 @pytest.mark.parametrize("steps", [1, 2])
