@@ -37,7 +37,9 @@ def run(args: argparse.Namespace) -> int:
     a, b = (_traces.one(path) for path in (args.a, args.b))
     told = compare(a, b)
     told["a"]["file"], told["b"]["file"] = str(args.a), str(args.b)
-    told["energy"] = energy.compared([_energy(path) for path in (args.a, args.b)])
+    used = [_energy(path) for path in (args.a, args.b)]
+    told["energy"] = energy.compared(used)
+    told["notes"] += energy.comparison_notes(used)
     queries = [_traces.memory_query(path) for path in (args.a, args.b)]
     if all(queries) and queries[0] != queries[1]:
         told["notes"].append(f"Used memory is by query {queries[0]} in A and {queries[1]} in B: v1 counts "

@@ -190,6 +190,17 @@ def compared(sides: Sequence[Energy | None]) -> dict[str, Any] | None:
             "text": found.text if found else ""}
 
 
+def comparison_notes(sides: Sequence[Energy | None]) -> list[str]:
+    """What must be said beside two runs' energy; nothing where none is told."""
+    a, b = sides
+    if a is None or b is None or not (a.step_j or b.step_j):
+        return []
+    found = [f"{name}: {note}" for name, side in (("A", a), ("B", b)) for note in notes(side)]
+    if a.step_j and b.step_j and a.method != b.method:
+        found.append(f"Energy is by {a.method} in A and by {b.method} in B: the two may differ by themselves")
+    return found
+
+
 def comparison_lines(told: Mapping[str, Any] | None) -> list[str]:
     """Of `compared`, for people."""
     if told is None:

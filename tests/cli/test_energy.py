@@ -11,7 +11,7 @@ import pytest
 from profiler.cli import main
 from profiler.run.writer import RunWriter
 from tests.rules.trace.loops import loop
-from tests.runs import UUID, make_run
+from tests.runs import MS, START_NS, UUID, make_run, run_meta
 
 COUNTS: Any = {"gpu.energy": lambda tick: 1e6 + 32.0 * tick}
 
@@ -141,3 +141,25 @@ def test_compare_with_a_run_of_unknown_energy_says_so(tmp_path: Path, capsys: An
     trace = str(loop(wait_us=400).save(tmp_path / "a.json"))
     assert told(capsys, "compare", a, trace)["energy"] is None
     assert "Energy" not in said(capsys, "compare", a, trace)
+
+
+def test_compare_says_what_makes_energies_hard_to_compare(tmp_path: Path, capsys: Any) -> None:
+    a = traced(tmp_path / "a.stepscope", 300)
+    b = traced(tmp_path / "b.stepscope", 300, gpu={"gpu.power": 300.0, "gpu.other_processes": 1.0})
+    notes = told(capsys, "compare", a, b)["notes"]
+    assert "Energy is by energy counter in A and by power over time in B: the two may differ by themselves" \
+        in notes
+    assert any(note.startswith("B: Other programs") for note in notes)
+
+
+def test_a_monitors_energy_is_that_of_all_it_watched(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a.stepscope"
+    writer = RunWriter.create(path, run_meta(gpu=True) | {"kind": "monitor"})
+    for number in range(2):
+        track = writer.track("gpu.power", device=writer.add_device(f"GPU-{number}", number, "NVIDIA H200"))
+        for tick in range(101):
+            writer.sample(track, START_NS + tick * 100 * MS, 100.0)
+    writer.finish("finished", START_NS + 10_000 * MS)
+    text = said(capsys, "diagnose", str(path))
+    assert "energy: of a step not known: the machine was watched, no command" in text
+    assert "2.0 kJ (556 mWh) over the whole run, by power over time, of GPU 0, GPU 1" in text
