@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """An action. `name`: the window's method that does it, or `show:` a screen, or `theme:` a mode.
+    """An action. `name`: the window's method that does it, or `show:` a screen, `theme:` a mode, or
+    `timeline:` what that screen does.
 
     With `local` the key belongs to the screen, which listens to it itself.
     """
@@ -60,6 +61,14 @@ ENTRIES = (
     Entry("View", "toggle_output", "Output", "Ctrl+J", "terminal", line_before=True),
     Entry("View", "pause_view", "Pause view", "Space", "pause"),
     Entry("View", "fit", "Fit the whole run", "F", "grid", local=True),
+    Entry("View", "timeline:focus_search", "Search spans", "Ctrl+F", "search", line_before=True, local=True),
+    Entry("View", "timeline:zoom_in", "Zoom in", "W", "plus", local=True),
+    Entry("View", "timeline:zoom_out", "Zoom out", "S", "minus", local=True),
+    Entry("View", "timeline:pan_left", "Move to earlier times", "A", "", local=True),
+    Entry("View", "timeline:pan_right", "Move to later times", "D", "", local=True),
+    Entry("View", "timeline:next_step", "Choose the next step", ".", "", local=True),
+    Entry("View", "timeline:previous_step", "Choose the step before", ",", "", local=True),
+    Entry("View", "timeline:pin", "Pin the lane of the selected span", "P", "follow", local=True),
     Entry("View", "theme:system", "Theme of the system", "", "theme", line_before=True, checkable=True),
     Entry("View", "theme:light", "Light theme", "", "theme", checkable=True),
     Entry("View", "theme:dark", "Dark theme", "", "theme", checkable=True),

@@ -91,7 +91,7 @@ class Commands(FileCommands):
             do()
 
     def mark(self) -> None:
-        self._live("mark")
+        self._panel("timeline").mark() if self.current == "timeline" else self._live("mark")
 
     def trace(self) -> None:
         if self.recorder is not None and self.recording:
@@ -105,7 +105,7 @@ class Commands(FileCommands):
         self._diagnose("verify") if self.current == "diagnose" else self._live("verify")
 
     def fit(self) -> None:
-        self._live("fit")
+        self._panel("timeline").fit() if self.current == "timeline" else self._live("fit")
 
     def copy_moment(self) -> None:
         self._live("copy_moment")

@@ -151,6 +151,8 @@ class MainWindow(RunEvents):
             self.show_screen(what)
         elif kind == "theme":
             self.set_theme(what)
+        elif kind == "timeline":
+            self._panel("timeline").perform(what)
         else:
             getattr(self, name)()
 
@@ -172,15 +174,16 @@ class MainWindow(RunEvents):
 
     def _update_actions(self) -> None:
         recording, live = self.recording, self.current == "live"
-        diagnose = self.current == "diagnose"
+        diagnose, timeline = self.current == "diagnose", self.current == "timeline"
         has_run = self.document is not None and self.document.path is not None
         for name, enabled in {
             "stop": recording,
-            "mark": recording and live,
+            "mark": (recording and live) or (timeline and has_run),
             "trace": recording and live,
             "pause_view": live and has_run,
             "toggle_output": live,
-            "fit": live and has_run,
+            "fit": (live or timeline) and has_run,
+            **{name: timeline and has_run for name in self.actions_by_name if name.startswith("timeline:")},
             "verify": (live or diagnose) and has_run,
             **dict.fromkeys(DIAGNOSE, diagnose and has_run),
             "copy_moment": live and has_run,

@@ -33,6 +33,12 @@ def make(name: str, window: MainWindow) -> QWidget | None:
         from app.panels.diagnose_screen import DiagnoseScreen
 
         return DiagnoseScreen(window)
+    if name == "timeline":
+        if window.document is None:
+            return None
+        from app.panels.timeline_screen import TimelineScreen
+
+        return TimelineScreen(window)
     from app.panels import later
 
     return later.make(name, window)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def make(name: str, window: MainWindow) -> QWidget:
     """The empty state of a screen."""
-    return {"timeline": _timeline, "compare": _compare, "reports": _reports}[name](
+    return {"compare": _compare, "reports": _reports}[name](
         window
     )
 
@@ -30,18 +30,6 @@ def _tour(window: MainWindow, primary: bool = False) -> Way:
     )
 
 
-def _live(window: MainWindow, primary: bool = True) -> Way:
-    return Way(
-        "live",
-        "Read the verdict on Live",
-        "The stages of a step in milliseconds, what holds them back, and the setting to try first.",
-        "Show Live",
-        lambda: window.show_screen("live"),
-        "Ctrl+2",
-        primary=primary,
-    )
-
-
 def _open(window: MainWindow) -> Way:
     return Way(
         "folder",
@@ -50,30 +38,6 @@ def _open(window: MainWindow) -> Way:
         "Open",
         window.open_file,
         "Ctrl+O",
-    )
-
-
-def _timeline(window: MainWindow) -> EmptyState:
-    return EmptyState(
-        "No timeline yet",
-        "Traces are recorded into the run file, but this version does not draw their lanes. Record one now "
-        "and it is there to be read later.",
-        (
-            Way(
-                "camera",
-                "Record with a trace",
-                "Choose a workload or your script, and Light and one trace under Capture.",
-                "Choose",
-                lambda: window.show_screen("launch"),
-                "Ctrl+1",
-                primary=True,
-            ),
-            _live(window, primary=False),
-            _open(window),
-        ),
-        screen="Timeline",
-        note="not in this version",
-        frame=(("CPU", 260), ("GPU compute", 260), ("GPU copies", 160), ("Counters", 240)),
     )
 
 

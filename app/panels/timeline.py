@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
@@ -20,7 +21,7 @@ from app.timeline.recorded import Counters
 from app.timeline.region import Region
 from app.timeline.spans import EMPTY, Model
 from profiler.run.reader import Run
-from profiler.units import format_share, format_time
+from profiler.units import format_ms, format_share, format_time
 
 ASK_MS, TELL_MS, GROW_MS = 60, 250, 1000
 
@@ -113,9 +114,12 @@ class TimelinePanel(Deeds):
         if self._fitted != wanted:
             self._fitted = wanted
             self.view.fit(*map(float, model.traced[0] if model.traced else model.limits))
+            self.body.share_height(self.scene.height)
         elif followed and (low, high) != (self.view.low, self.view.high):
             self.view.fit()
         self.body.show_model(model, has_trace, self.document.recording)
+        start, end = self.scene.steps()
+        self.body.bar.show_step(format_ms(float(np.median(end - start))) if len(start) else "")
         if has_trace and self._lanes is None and not self.document.recording and not self.helper.running:
             self.body.bar.show_progress("Reading the trace")
             if self.document.path is not None:
@@ -157,9 +161,9 @@ class TimelinePanel(Deeds):
             self._ask_region()
         if "flame" in stale:
             where = self.scene.region or (int(self.view.x0), int(self.view.x1))
-            order = str(self.body.flame.order.value())
+            order, model, lane = str(self.body.flame.order.value()), self.scene.model, self._host_lane()
             self.document.query(
-                "timeline-flame", lambda _run: flame.compute(self.scene.model, where, order), self._show_flame
+                "timeline-flame", lambda _run: flame.compute(model, where, order, lane), self._show_flame
             )
         if "counters" in stale and not self._has_counters():
             span, width = int(self.view.span), int(self.body.canvas.plot.width())
@@ -169,6 +173,12 @@ class TimelinePanel(Deeds):
                 lambda run: recorded.counters(run, t0, t1, 3 * width),
                 self.scene.show_counters,
             )
+
+    def _host_lane(self) -> str:
+        """Key of the lane of the selected span; "" where that is of no host thread."""
+        model, span = self.scene.model, self.scene.selected
+        lane = model.lanes[model.lane_of(model.row_of(span))] if span >= 0 else None
+        return lane.key if lane is not None and lane.kind in ("host", "python") else ""
 
     def _has_counters(self) -> bool:
         had = self.scene.counters
@@ -210,6 +220,7 @@ class TimelinePanel(Deeds):
         self.body.ruler.update()
 
     def _on_selected(self) -> None:
+        self._later("flame")
         model, span = self.scene.model, self.scene.selected
         if span < 0:
             self.body.side.show_span(None, "")

@@ -115,6 +115,12 @@ class TimelineBody(QWidget):
         else:
             self._say("  ".join(dict.fromkeys(f"{note.rstrip('.')}." for note in model.notes[:3])))
 
+    def share_height(self, wanted: int) -> None:
+        """Give the lanes what they need, as far as the flame view keeps its least."""
+        whole = sum(self._upper.sizes())
+        lanes = min(wanted + self.mini.height() + self.ruler.height() + 8, whole - FLAME)
+        self._upper.setSizes([max(lanes, 200), whole - max(lanes, 200)])
+
     def show_error(self, text: str) -> None:
         self._say(text, error=True)
 

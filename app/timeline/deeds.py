@@ -43,7 +43,6 @@ class Deeds(QWidget):
             "A": self.pan_left,
             "D": self.pan_right,
             "F": self.fit,
-            "M": self.mark,
             "P": self.pin,
             ".": self.next_step,
             ",": self.previous_step,

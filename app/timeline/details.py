@@ -77,7 +77,7 @@ def of_host(traced: Traced, row: int, span: int, numbers: Numbers) -> Details:
         pairs.append(("Self", format_time(int(owners.self_time[row])), False))
     if len(children):
         long = int((device.end - device.start)[children].sum())
-        pairs.append(("Device time launched", format_time(long), False))
+        pairs.append(("Device time", format_time(long), False))
         pairs.append(("Activities", format_count(len(children)), False))
     if operator not in (NONE, row):
         pairs.append(("Operator", text(int(host.name[operator])), True))
@@ -107,11 +107,11 @@ def of_device(traced: Traced, row: int, span: int, numbers: Numbers) -> Details:
     if device.kind[row] == Kind.KERNEL:
         if device.grid[row] > 0:
             shape = f"{format_count(int(device.grid[row]))}, {format_count(int(device.block[row]))}"
-            pairs.append(("Blocks, threads each", shape, False))
+            pairs.append(("Grid, block", shape, False))
         if device.registers[row] > 0:
             pairs.append(("Registers a thread", format_count(int(device.registers[row])), False))
         if device.shared[row] > 0:
-            pairs.append(("Shared memory a block", format_bytes(int(device.shared[row])), False))
+            pairs.append(("Shared a block", format_bytes(int(device.shared[row])), False))
     if device.bytes[row] > 0:
         pairs.append(("Size", format_bytes(int(device.bytes[row])), False))
         if long > 0:

@@ -32,8 +32,10 @@ class Flame:
     total: int = 0  # spans
 
 
-def lane_of(model: Model, region: tuple[int, int], kind: str = "host") -> Lane | None:
-    """The thread that is shown: of those of its kind the first that has spans in the region."""
+def lane_of(model: Model, region: tuple[int, int], kind: str = "host", chosen: str = "") -> Lane | None:
+    """The thread that is shown: the chosen lane, else of its kind the first with spans in the region."""
+    if (own := next((lane for lane in model.lanes if lane.key == chosen), None)) is not None:
+        return own
     for lane in model.lanes:
         if lane.kind == kind and any(
             _inside(model.rows[r], region) for r in range(lane.first, lane.first + lane.rows)
@@ -149,8 +151,11 @@ def modules(model: Model, region: tuple[int, int]) -> Flame:
     return heavy(flat)
 
 
-def compute(model: Model, where: tuple[int, int], order: str) -> tuple[Flame, str]:
-    """What the view shows of a stretch of time, and the line that says what it is, or why it is empty."""
+def compute(model: Model, where: tuple[int, int], order: str, chosen: str = "") -> tuple[Flame, str]:
+    """What the view shows of a stretch of time, and the line that says what it is, or why it is empty.
+
+    `chosen`: key of the lane of the selected span, where that is a host's.
+    """
     long = format_time(where[1] - where[0])
     if order == MODULES:
         found = modules(model, where)
@@ -160,7 +165,7 @@ def compute(model: Model, where: tuple[int, int], order: str) -> tuple[Flame, st
             if found.rows
             else "The trace has no modules here: record it with stacks and modules",
         )
-    lane = lane_of(model, where)
+    lane = lane_of(model, where, chosen=chosen)
     if lane is None:
         return Flame(), "No host spans here"
     found = in_order(model, lane, where)

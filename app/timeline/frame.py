@@ -104,16 +104,12 @@ class Painter:
             top, bottom = round((y + move) * dpr), round((y + move + height) * dpr)
             if bottom <= 0 or top >= len(pixels):
                 continue
-            pale = placed.strip.kind in ("host", "python") and (k > 0 or placed.strip.kind == "python")
+            pale = placed.strip.kind in ("steps", "python") or (k > 0 and placed.strip.kind == "host")
             columns = lod.columns(self.scene.model.rows[number], frame.edge, dpr)
-            style = raster.styles(
-                columns, pale or placed.strip.kind == "steps", self.scene.lit(number, frame.edge)
-            )
-            raster.draw(
-                pixels, top, bottom, columns, style, self.look, framed=pale or placed.strip.kind == "steps"
-            )
+            style = raster.styles(columns, pale, self.scene.lit(number, frame.edge))
+            raster.draw(pixels, top, bottom, columns, style, self.look, framed=pale)
             if height >= 12 and len(columns.boxes):
-                self._names.append((number, columns, y + move, height, pale or placed.strip.kind == "steps"))
+                self._names.append((number, columns, y + move, height, pale or self.scene.searching))
 
     def _write_names(
         self, painter: QPainter, number: int, columns: lod.Columns, y: int, height: int, pale: bool
@@ -122,7 +118,7 @@ class Painter:
         frame, model, dpr = self.frame, self.scene.model, self.frame.dpr
         first, row = int(model.edges[number]), model.rows[number]
         w = len(frame.edge) - 1
-        a, b = np.clip(columns.boxes[:, 1], 0, w), np.clip(columns.boxes[:, 2] + 1, 0, w)
+        a, b = np.maximum(columns.boxes[:, 1], 0), np.minimum(columns.boxes[:, 2] + 1, w)
         wide = np.flatnonzero((b - a) >= NAMED * dpr)
         tokens = theme.tokens()
         base = y + height / 2 + 4

@@ -72,7 +72,7 @@ def _boxes(row: Row, spans: Ints, edge: Ints, w: int, scale: float) -> tuple[Fla
     keep = wide >= EDGED * scale
     a, b, wide, spans = a[keep], b[keep], wide[keep], spans[keep]
     edged, hatched = np.zeros(w + 1, np.int64), np.zeros(w + 1, np.int64)
-    first, past = np.clip(a, 0, w), np.clip(b + 1, 0, w)
+    first, past = np.maximum(a, 0), np.minimum(b + 1, w)
     for mark, chosen in ((edged, slice(None)), (hatched, wide >= HATCHED * scale)):
         np.add.at(mark, first[chosen], 1)
         np.add.at(mark, past[chosen], -1)

@@ -203,7 +203,7 @@ def of_steps(steps: RecordedSteps, t0: int, t1: int, start_ns: int) -> Region:
         f"{biggest.name} takes {format_share(biggest.ns / total)} of the steps. No trace covers this time."
     )
     return Region(
-        t0, t1, title, head="Stages on the host, sum", parts=parts, figures=figures, sentence=sentence
+        t0, t1, title, head="Stages on the host", parts=parts, figures=figures, sentence=sentence
     )
 
 

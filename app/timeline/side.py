@@ -11,7 +11,7 @@ from app.hatch import stage_brush
 from app.timeline.details import Details
 from app.timeline.region import Part, Region
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, PaneHeader, Surface, label, row
+from app.widgets.basic import Hairline, PaneHeader, Surface, label, restyle, row
 from app.widgets.button import Button
 from app.widgets.paint import swatch
 from app.widgets.table import Column, Table
@@ -63,11 +63,11 @@ class _Flag(QWidget):
         painter.end()
 
 
-def _pairs(name: str) -> Table:
+def _pairs(name: str, wide: int) -> Table:
     return Table(
         [
             Column[tuple[str, str]](
-                "", lambda pair: pair[0], width=136, colour="t2", tooltip=lambda pair: pair[0]
+                "", lambda pair: pair[0], width=wide, colour="t2", tooltip=lambda pair: pair[0]
             ),
             Column[tuple[str, str]](
                 "", lambda pair: pair[1], right=True, weight=500, tooltip=lambda pair: pair[1]
@@ -116,13 +116,13 @@ class SidePane(QScrollArea):
                     "Partition", lambda part: part.name, mark="swatch", value=lambda part: part.stage
                 ),
                 Column[Part]("ms", self._ms, right=True, width=76, weight=600),
-                Column[Part]("share", self._share, right=True, width=72, colour="t2"),
+                Column[Part]("share", self._share, right=True, width=84, colour="t2"),
             ],
             "Partition",
             sum_row=True,
         )
         self.figures_head = PaneHeader("Statistics")
-        self.figures = _pairs("Statistics")
+        self.figures = _pairs("Statistics", 200)
         texts = QVBoxLayout()
         texts.setContentsMargins(8, 12, PADDING, 12)
         texts.setSpacing(6)
@@ -144,7 +144,7 @@ class SidePane(QScrollArea):
         self.name.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self.pairs = _pairs("Selected span")
+        self.pairs = _pairs("Selected span", 116)
         self._line = Hairline()
         for widget in (self._line, self.span_head, self.name, self.pairs):
             box.addWidget(widget)
@@ -188,7 +188,7 @@ class SidePane(QScrollArea):
         title = details.title if details is not None else name
         self.span_head.title.setText(f"Selected {details.kind}" if details is not None else "Selected span")
         self.name.setText(_breakable(title) if there else HINT_SPAN)
-        self.name.setProperty("tone", "t1" if there else "t2")
+        restyle(self.name, tone="t1" if there else "t2")
         told = tuple((a, b) for a, b, _ in details.pairs) if details is not None else pairs
         self.pairs.show_rows(told)
         self.pairs.setVisible(bool(told))

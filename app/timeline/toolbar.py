@@ -62,9 +62,9 @@ class RunBar(QWidget):
             self._chips.addWidget(made)
         self._fit()
 
-    def show_step(self, step: str, rate: str) -> None:
-        parts = [Part("step "), Part(step, "t1", 600)] if step else []
-        self.facts.show_parts([*parts, Part(f"   {rate}" if rate else "", "t1", 600)])
+    def show_step(self, step: str) -> None:
+        """Median time of a step; "" where there are none."""
+        self.facts.show_parts([Part("step "), Part(step, "t1", 600), Part(", median", "t3")] if step else [])
 
     def show_progress(self, text: str) -> None:
         self.progress.setText(text)
@@ -101,9 +101,8 @@ class ToolBar(QWidget):
         self.field.installEventFilter(self)
         self.count = label("", "hint")
         self.count.setMinimumWidth(88)
-        self.before = self._small("minus", "The hit before (Shift+Enter)", lambda: self.stepped.emit(-1))
+        self.before = self._small("up", "The hit before (Shift+Enter)", lambda: self.stepped.emit(-1))
         self.after = self._small("down", "The next hit (Enter)", lambda: self.stepped.emit(1))
-        self.before.set_icon("right")
         self.lanes = Button("All lanes", icon="filter")
         self.menu = QMenu(self.lanes)
         self.menu.aboutToShow.connect(self._fill_menu)
@@ -151,6 +150,7 @@ class ToolBar(QWidget):
 
     def _small(self, icon: str, text: str, do: Callable[[], None]) -> Button:
         button = Button("", kind="flat", icon=icon)
+        button.setFixedWidth(32)
         button.setAccessibleName(text)
         button.setToolTip(text)
         button.clicked.connect(lambda: do())

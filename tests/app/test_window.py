@@ -60,7 +60,7 @@ def test_every_action_does_something_and_no_key_is_taken_twice(window: MainWindo
     assert len(keys) == len(set(keys))
     for entry in ENTRIES:
         kind = entry.name.partition(":")[0]
-        assert kind in ("show", "theme") or callable(getattr(window, entry.name)), entry.name
+        assert kind in ("show", "theme", "timeline") or callable(getattr(window, entry.name)), entry.name
 
 
 @pytest.mark.parametrize("name", [name for name, _ in SCREENS if name != "launch"])
