@@ -42,6 +42,10 @@ class RunError(ProfilerError):
     """A run file that cannot be written or read."""
 
 
+class TakenRunError(RunError):
+    """There is a file of that name already."""
+
+
 class NotARunError(RunError):
     """The file is no run file."""
 

@@ -19,6 +19,7 @@ from profiler.cli import _streams
 from profiler.errors import ProfilerError, RunError, UsageError
 from profiler.paths import runs_dir
 from profiler.record.options import DEFAULT_RATE_HZ, Options, Outcome, signal_name
+from profiler.run.files import free_name
 
 MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 100.0
 
@@ -94,10 +95,7 @@ def _new_path(name: str) -> Path:
                        "Name a file with -o, or set STEPSCOPE_RUNS")
     now = datetime.datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
     stem = f"{now}-{re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.')[:60] or 'run'}"
-    path, number = folder / f"{stem}.stepscope", 2
-    while path.exists():
-        path, number = folder / f"{stem}-{number}.stepscope", number + 1
-    return path
+    return free_name(folder / f"{stem}.stepscope")
 
 
 def recorded(options: Options) -> Outcome:

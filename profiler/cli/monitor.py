@@ -37,6 +37,7 @@ def _options(args: argparse.Namespace) -> Options:
         raise TargetError(f"there is no process {args.pid}", "List processes with ps")
     name = args.name or (f"process {args.pid}" if args.pid is not None else "this machine")
     return Options(
-        output=_recording.output_path(args.output, name, args.force), overwrite=args.force, pid=args.pid,
-        name=name, notes=args.notes, rate_hz=args.rate, duration_s=args.duration, control=args.control,
-        json_result=args.json)
+        output=_recording.output_path(args.output, name, args.force),
+        overwrite=args.force and args.output is not None, renumber=args.output is None,
+        pid=args.pid, name=name, notes=args.notes, rate_hz=args.rate, duration_s=args.duration,
+        control=args.control, json_result=args.json)

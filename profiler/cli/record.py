@@ -89,7 +89,8 @@ def _options(args: argparse.Namespace) -> Options:
                               "Check its path") from None
     name = args.name or args.workload or _name(command)
     return Options(
-        output=_recording.output_path(args.output, name, args.force), overwrite=args.force,
+        output=_recording.output_path(args.output, name, args.force),
+        overwrite=args.force and args.output is not None, renumber=args.output is None,
         command=tuple(command), workload=args.workload, name=name, notes=args.notes,
         rate_hz=args.rate, duration_s=args.duration, steps=args.steps, trace_steps=args.trace_steps,
         trace_every_s=args.trace_every, intervene=_intervene(args.intervene), lifeline=args.lifeline,

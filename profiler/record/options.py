@@ -26,6 +26,7 @@ class Options:
     work: tuple[str, int] = ("samples", 1)  # what a row of the workload's batch holds: ("tokens", 256)
     pid: int | None = None
     overwrite: bool = False
+    renumber: bool = False  # the name is ours: where another recording is quicker, the next free one
     name: str = ""
     notes: str = ""
     rate_hz: float = DEFAULT_RATE_HZ

@@ -8,9 +8,11 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from profiler.errors import TakenRunError
 from profiler.paths import working_dir
 from profiler.record import metadata, session
 from profiler.record.clock import Clock
@@ -25,7 +27,7 @@ from profiler.record.private import remove_folder
 from profiler.record.ticks import SourceThread
 from profiler.record.trouble import Trouble
 from profiler.record.wake import ENDING, Wake
-from profiler.run.files import remove_run
+from profiler.run.files import free_name, remove_run
 from profiler.run.writer import RunWriter
 
 TURN_NS = 200_000_000  # between commits: they are a good part of what the recorder costs
@@ -43,8 +45,7 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
     clock = Clock()
     spool = session.make_spool()
     try:
-        writer = RunWriter.create(options.output, session.first_meta(options, clock),
-                                  overwrite=options.overwrite)
+        options, writer = _create(options, clock)
         recorder = Recorder(options, clock, writer, spool, notify)
         try:
             return recorder.run()
@@ -55,6 +56,19 @@ def record(options: Options, notify: Callable[[str], None]) -> Outcome:
             raise
     finally:
         remove_folder(spool)
+
+
+def _create(options: Options, clock: Clock) -> tuple[Options, RunWriter]:
+    """The run file, and the options with the name that it got."""
+    name = options.output
+    while True:
+        try:
+            return options, RunWriter.create(options.output, session.first_meta(options, clock),
+                                             overwrite=options.overwrite)
+        except TakenRunError:
+            if not options.renumber:
+                raise
+            options = replace(options, output=free_name(name))
 
 
 class Recorder:

@@ -14,7 +14,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from profiler.errors import DamagedRunError, NotARunError, RunError, RunVersionError, one_line
+from profiler.errors import (
+    DamagedRunError,
+    NotARunError,
+    RunError,
+    RunVersionError,
+    TakenRunError,
+    one_line,
+)
 from profiler.run import checked, filesystem
 from profiler.run.alive import process_start, recorder_alive
 from profiler.run.guard import SCHEMA, check_beside, check_layout
@@ -98,6 +105,14 @@ def why_not_written(error: Exception, path: Path) -> str:
     return str(error)
 
 
+def free_name(path: Path) -> Path:
+    """This name, or the first of NAME-2, NAME-3 and so on that nothing has, not even a link to nowhere."""
+    found, number = path, 2
+    while os.path.lexists(found):
+        found, number = path.with_name(f"{path.stem}-{number}{path.suffix}"), number + 1
+    return found
+
+
 def create_file(path: Path, meta: Mapping[str, Any], overwrite: bool) -> None:
     """A new run file with its schema and `meta`. It appears under its name only when it is complete."""
     new = path.with_name(f".{path.name[:40]}.{os.getpid()}.new")
@@ -131,7 +146,7 @@ def place(new: Path, path: Path, overwrite: bool) -> None:
             _rename(new, path)
             _forget_beside(path)  # the name is ours alone from here on
     except FileExistsError as error:
-        raise RunError(f"{path} exists already", "Name another file, or remove it") from error
+        raise TakenRunError(f"{path} exists already", "Name another file, or remove it") from error
 
 
 def _forget_unfinished(folder: Path) -> None:
@@ -226,7 +241,7 @@ def must_be_free(path: Path, overwrite: bool) -> None:
     if not path.exists():
         return
     if not overwrite:
-        raise RunError(f"{path} exists already", "Name another file, or remove it")
+        raise TakenRunError(f"{path} exists already", "Name another file, or remove it")
     if not path.is_file():  # a device or a pipe would be gone for good
         raise RunError(f"{path} is not a regular file", "Name another file")
     if not path.stat().st_size:
