@@ -76,7 +76,8 @@ class Facts:
     loader_alone: Mapping[int, float] = field(default_factory=dict)
     card: Device | None = None  # that `device` is a slice of, or is
     throttle_known_ns: int = 0  # of the loop's time, in which reasons of throttling were read
-    health: tuple[Event, ...] = ()  # errors that device and card reported, over the whole run
+    # Errors that device and card reported, over the whole run; without a loop those of every GPU.
+    health: tuple[Event, ...] = ()
 
     @property
     def rank(self) -> int | None:
@@ -90,6 +91,13 @@ class Facts:
         """The first "file:line" of the user's code that was seen for a hook."""
         lines = self.sites.get(hook)
         return str(lines[0]) if isinstance(lines, list) and lines else None
+
+    @property
+    def no_gpu(self) -> str:
+        """Why the GPU of the loop cannot be judged, where there is none."""
+        if len(self.steps) and not self.on_device:
+            return "the loop runs on the CPU"
+        return self.lacks if self.process is None else "no GPU was watched"
 
     @property
     def others(self) -> float | None:
@@ -141,7 +149,7 @@ def gather(run: Run, process: int | None, t0_ns: int | None = None, t1_ns: int |
     pauses = load_pauses(run, process, begun)
     return Facts(
         process=told, on_device=on_device, device=device, card=card,
-        health=_health(run, device, card),
+        health=_health(run, *((device, card) if told else run.devices)),
         steps=steps, steady=state, summary=summary,
         estimate=_estimate(summary, on_device, live, steps.select(state.mask), pauses),
         lacks=lacks, cores=min(_cores(run, "cores_usable"), _quota(run)), machine_cores=_cores(run, "cores"),
@@ -218,7 +226,7 @@ def _lacks(run: Run, process: int | None, every: Steps, steps: Steps, state: Ste
         if run.meta.get("kind") == "monitor":
             return "the machine was watched, no command: only a recorded command has steps"
         absent = [event.text for event in run.events() if event.kind == "probe_absent"]
-        return absent[-1].rstrip(".") if absent else "no step was seen: the loop's process sent nothing"
+        return absent[-1].rstrip(".") if absent else "no step was seen: no loop of torch was found in the command"
     if not len(steps):
         return "no step ended in this time"
     if state.kind == "evaluation" and every.training.any():

@@ -105,7 +105,7 @@ def lines(found: Energy, price: Price | None = None) -> list[str]:
     each = listed((sample, step, f"{format_power(found.power_w)} in the mean" if step else ""))
     unknown = f"of a step not known: {found.lacks.get('step', '')}"
     told = [f"energy: {each or unknown}",
-            f"{_whole(found)} over the whole run, by {found.method}, of {listed(found.cards)}"]
+            f"{_whole(found, 'over the whole run', 'the run')}, by {found.method}, of {listed(found.cards)}"]
     if found.stages:
         told.append(listed(_stages(found)))
     if price is not None:
@@ -128,9 +128,11 @@ def _stages(found: Energy) -> list[str]:
     return [f"{stage_title(stage)} {format_energy(joules, 'step')}" for stage, joules in found.stages.items()]
 
 
-def _whole(found: Energy) -> str:
+def _whole(found: Energy, all_of_it: str = "", run: str = "it") -> str:
+    """With the share of the run that readings tell of, where that is not all."""
     text = format_joules(found.run_j)
-    return f"{text}, of {format_share(found.run_share)} of it" if text and found.run_share < 0.99 else text
+    over = f"over {format_share(found.run_share)} of {run}" if found.run_share < 0.99 else all_of_it
+    return f"{text} {over}".rstrip() if text else ""
 
 
 def _step(found: Energy) -> str:

@@ -163,3 +163,8 @@ def test_a_monitors_energy_is_that_of_all_it_watched(tmp_path: Path, capsys: Any
     text = said(capsys, "diagnose", str(path))
     assert "energy: of a step not known: the machine was watched, no command" in text
     assert "2.0 kJ (556 mWh) over the whole run, by power over time, of GPU 0, GPU 1" in text
+
+
+def test_n14_readings_of_a_part_of_the_run_are_said_to_be_of_a_part(tmp_path: Path, capsys: Any) -> None:
+    run = planned(tmp_path / "a.stepscope", gpu={"gpu.power": lambda tick: 300.0 if tick < 50 else None})
+    assert " over 47 % of the run, by power over time" in said(capsys, "diagnose", run)

@@ -17,17 +17,19 @@ OF_PROGRAMS = (13, 31, 43, 45)
 
 def check(facts: Facts) -> Outcome:
     """Corrected memory errors alone are no finding: that is what the correction is for."""
-    if facts.card is None:
-        return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
+    if facts.card is None and not facts.health:
+        return Outcome(lacks=facts.no_gpu)
+    of_loop = facts.card is not None  # else errors of any GPU: they may be why there was no step
     told = [event for event in facts.health if event.severity != "info"]
     corrected = [event for event in facts.health if event.severity == "info" and event.kind == "ecc"]
     if not told:
         text = f"only memory errors that were corrected, told {plural(len(corrected), 'time')}"
         return Outcome(ruled_out=text if corrected else "none was reported")
     worst = max(told, key=lambda event: (event.severity == "error", event.data.get("xid") not in OF_PROGRAMS))
-    rows = tuple(Evidence(text, times, "times", "NVML") for text, times in _counted(told)[:SHOWN])
+    rows = tuple(Evidence(text, times, "times", "NVML") for text, times in _counted(told, of_loop)[:SHOWN])
+    title = f"The GPU reported errors: {_short(worst)}" if of_loop else f"Errors of a GPU: {worst.text}"
     return Outcome((Finding(
-        NAME, f"The GPU reported errors: {_short(worst)}", worst.severity, evidence=rows,
+        NAME, title, worst.severity, evidence=rows,
         counter_evidence=(Evidence("Errors of memory that were corrected are not among them", source="NVML"),)
         if corrected else (), advice=_advice(told)),))
 
@@ -37,10 +39,10 @@ def _short(event: Event) -> str:
     return event.text.partition("): ")[2] or event.text
 
 
-def _counted(told: Sequence[Event]) -> list[tuple[str, int]]:
+def _counted(told: Sequence[Event], of_loop: bool) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for event in told:
-        text = _short(event)
+        text = _short(event) if of_loop else event.text
         counts[text] = counts.get(text, 0) + 1
     return sorted(counts.items(), key=lambda item: -item[1])
 

@@ -21,7 +21,7 @@ SHOWN = 5
 def check(facts: Facts) -> Outcome:
     """Lacks NVML's process list where there is none (containers often hide it)."""
     if facts.device is None:
-        return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
+        return Outcome(lacks=facts.no_gpu)
     others, users = facts.live.get("gpu.other_processes"), facts.readings.users
     memory = facts.readings.memory
     held = memory.elsewhere if memory else None

@@ -19,7 +19,7 @@ WORTH = 0.03  # of the step: copies that a faster link would shorten
 def check(facts: Facts) -> Outcome:
     """By the fastest state that the link was in during the steady steps: an idle card slows its link down."""
     if facts.card is None:
-        return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
+        return Outcome(lacks=facts.no_gpu)
     now, could = _now(facts.live), _possible(facts.card.properties)
     if now is None or could is None:
         return Outcome(lacks="NVML did not tell what the PCIe link runs at")

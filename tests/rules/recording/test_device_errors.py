@@ -1,9 +1,15 @@
 """Errors that the GPU reported are a finding; those that its memory corrected are none."""
 
+from contextlib import closing
+
 import pytest
 
-from profiler.rules.recording import device_errors
+from profiler.analysis.facts import gather
+from profiler.rules.recording import device_errors, other_processes, pcie_slot, throttling
+from profiler.run.reader import Run
+from profiler.run.writer import RunWriter
 from tests.rules.recording.gpu_runs import finding, gpu_facts, memory
+from tests.runs import START_NS, run_meta
 
 
 def of(path, *events):
@@ -34,3 +40,27 @@ def test_corrected_errors_and_those_of_another_gpu_are_no_finding(tmp_path):
     outcome = device_errors.check(of(tmp_path / "a.stepscope", corrected, (*xid(79), "GPU-other")))
     assert not outcome.findings and "corrected" in outcome.ruled_out
     assert device_errors.check(of(tmp_path / "b.stepscope")).ruled_out == "none was reported"
+
+
+def watched(path, *events):
+    """A command whose loop was never seen, with two GPUs."""
+    with closing(RunWriter.create(path, run_meta(gpu=True))) as writer:
+        gpus = [writer.add_device(f"GPU-{k}", k, "H200") for k in (0, 1)]
+        for gpu, (kind, severity, text, data) in events:
+            writer.event(START_NS, kind, severity, text, device=gpus[gpu], data=data)
+        writer.finish("finished", START_NS + 10**9)
+    with closing(Run.open(path)) as run:
+        return gather(run, None)
+
+
+def test_without_a_step_errors_of_every_gpu_are_told_by_name(tmp_path):
+    """A GPU that falls off the bus before the first step is why there is none."""
+    lost = "GPU 1 (H200) does not answer: it fell off the bus"
+    found = finding(device_errors, watched(tmp_path / "a.stepscope", (0, xid(13)),
+                                           (1, ("device_lost", "error", lost, {}))))
+    assert lost in found.title and [e.text for e in found.evidence] == [xid(13)[2], lost]
+
+
+@pytest.mark.parametrize("rule", [device_errors, other_processes, pcie_slot, throttling])
+def test_a_loop_that_nobody_saw_is_not_said_to_run_on_the_cpu(tmp_path, rule):
+    assert "no step was seen" in rule.check(watched(tmp_path / "a.stepscope")).lacks
