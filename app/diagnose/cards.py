@@ -18,7 +18,7 @@ from app.widgets.button import Button
 from app.widgets.paint import font, text_width, write
 
 HEIGHT, SECOND, FLAG, LEFT = 88, 18, 10, 44  # SECOND: line of a title
-TESTING = "testing"
+CHIP = 7  # px beside the text of a chip
 
 
 class Card(QWidget):
@@ -56,7 +56,7 @@ class Card(QWidget):
         if badge is not None:
             icon = BADGE_ICONS.get(badge[1])
             self.badge.setText(badge[0])
-            self.badge.setContentsMargins(16 if icon else 0, 0, 0, 0)
+            self.badge.setContentsMargins(CHIP + 16 if icon else CHIP, 0, CHIP, 0)
             self._icon.setVisible(icon is not None)
             if icon:
                 self._icon.show_icon(icon, badge[1])

@@ -190,13 +190,15 @@ class CeilingsChart(Plot):
                 painter.fillRect(QRectF(low, middle, high - low, 1), ink)
                 for end in (low, high):
                     painter.fillRect(QRectF(end, middle - 4, 1, 9), ink)
-            text_at = max(box.right(), self.to_x(row.high)) + 6
+        self._references(painter, area)
+        for k, row in enumerate(data.rows):
+            y = area.top() + self.ROW * k
+            text_at = round(self.to_x(row.high)) + 6
             ground = QRectF(text_at - 3, y + 1, text_width(row.text, 12, 600) + 6, self.BAR - 2)
             painter.fillRect(ground, theme.colour("raised"))
             write(painter, QRectF(text_at, y, 80, self.BAR), row.text, "t1", 12, 600)
             rate = QRectF(area.right(), y, self.width() - area.right() - PAD, self.BAR)
             write(painter, rate, row.rate, "t2", 12, align=Qt.AlignmentFlag.AlignRight)
-        self._references(painter, area)
         painter.end()
 
     def _references(self, painter: QPainter, area: QRectF) -> None:

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QScrollArea, QWidget
 
+from app.diagnose.cards import CHIP
 from app.diagnose.charts import CeilingsChart, RatioChart, StepChart
 from app.diagnose.code_view import CodeView
 from app.diagnose.data import CeilingsData, DiagnoseData, FindingData, Line, Ratios, WhatIfRow
@@ -215,7 +216,7 @@ class Detail(QScrollArea):
             word, kind = ratios.badge
             icon = BADGE_ICONS.get(kind)
             self.badge.setText(word)
-            self.badge.setContentsMargins(16 if icon else 0, 0, 0, 0)
+            self.badge.setContentsMargins(CHIP + 16 if icon else CHIP, 0, CHIP, 0)
             self._badge_icon.setVisible(icon is not None)
             if icon:
                 self._badge_icon.show_icon(icon, kind)

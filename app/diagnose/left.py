@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from app.diagnose.cards import Cards
 from app.diagnose.data import DiagnoseData, Line, PartRow
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, PaneHeader, Surface, label, row, tip
+from app.widgets.basic import ElidedLabel, Hairline, PaneHeader, Surface, label, row, tip
 from app.widgets.sentence import Part, Sentence
 from app.widgets.table import Column, Table
 from profiler.units import format_share
@@ -45,9 +45,10 @@ class _Section(QWidget):
     def __init__(self, title: str, body: QWidget, foot: int = 8) -> None:
         super().__init__()
         self.header, self.body = PaneHeader(title), body
-        self.header.note.setMinimumWidth(0)
-        self.header.note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.header.row.setStretchFactor(self.header.note, 1)
+        self.note = ElidedLabel("", "hint")
+        self.header.row.replaceWidget(self.header.note, self.note)
+        self.header.row.setStretchFactor(self.note, 100)
+        self.header.note.hide()
         spacer = Surface("raised")
         spacer.setFixedHeight(foot)
         box = QVBoxLayout(self)
@@ -58,7 +59,7 @@ class _Section(QWidget):
 
     def show_title(self, title: str, note: str) -> None:
         self.header.title.setText(title)
-        self.header.note.setText(note)
+        self.note.show_text(note)
 
 
 class LeftPane(Surface):
@@ -113,7 +114,7 @@ class LeftPane(Surface):
 
     def _show_lines(self, section: _Section, table: Table, rows: Sequence[Line]) -> None:
         section.setVisible(bool(rows))
-        section.header.note.setText(str(len(rows)))
+        section.note.show_text(str(len(rows)))
         table.show_rows(rows)
 
     def show_score(self, told: Mapping[str, Any]) -> None:
@@ -124,8 +125,9 @@ class LeftPane(Surface):
         except (KeyError, TypeError, ValueError):
             return
         self._foot.setVisible(hit + miss + vague > 0)
-        parts = [Part("Score  ", "t3"), Part(f"{hit} of {hit + miss} hit", "t1", 600)]
-        self.score.show_parts([*parts, Part(f"  {vague} vague", "t2")] if vague else parts)
+        parts = [Part("Score  ", "t3")]
+        parts += [Part(f"{hit} of {hit + miss} hit  ", "t1", 600)] if hit + miss else []
+        self.score.show_parts([*parts, Part(f"{vague} vague", "t2")] if vague else parts)
         known = isinstance(error, int | float)
         self.error.show_parts([Part(f"median error {format_share(error)}", "t2")] if known else [])
 

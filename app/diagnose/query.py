@@ -60,6 +60,8 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
     program = recorded_program(run.meta)
     tests = [*run.results("experiment"), *measured]
     own = stored.attachments(run)
+    if own and found.trace is None and run.meta.get("kind") == "import" and not recording:
+        return _unread(run, told, len(own))
     part = _partition(told) or _stages(told)
     replay = told.get("replay") or {}
     return DiagnoseData(
@@ -78,6 +80,14 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
         recording=recording, repeatable=bool(program.workload or program.command),
         program=harmless(program.told()) if program.workload or program.command else "",
         experiments=tuple(tests))
+
+
+def _unread(run: Run, told: Mapping[str, Any], traces: int) -> DiagnoseData:
+    """Of a run made from traces nothing can be said before they are analysed."""
+    return DiagnoseData(
+        "unknown", verdict_title("unknown"), headline="The trace is not analysed yet",
+        reason="The trace is analysed first", facts=_facts(run, told, traces),
+        what_if_lacks=_lacks_what_if(told, True, False), has_trace=True, unanalysed=True)
 
 
 def _sentence(text: str) -> str:
@@ -103,9 +113,10 @@ def _findings(run: Run, found: Diagnosis, told: Mapping[str, Any], program: Prog
     device = found.facts.device.id if found.facts.device is not None else None
     unit = "per step" if told["steps"]["count"] or told["stages_ms"] else "of the trace"
     step_ms = _usual(told)
+    ready = run.state != "recording" and not found.imported and found.facts.summary is not None
     result = []
     for rank, finding in enumerate(found.findings, 1):
-        can = testable(finding.remedy, program) and not found.imported and found.facts.summary is not None
+        can = ready and testable(finding.remedy, program)
         chosen = [test for test in tests if _is_of(test, finding)]
         first = finding.rule == found.verdict
         result.append(FindingData(

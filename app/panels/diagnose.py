@@ -8,27 +8,23 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.diagnose.body import DiagnoseBody
 from app.diagnose.data import Code, DiagnoseData, FindingData
-from app.diagnose.detail import Detail
 from app.diagnose.editor import open_code
 from app.diagnose.head import Progress, RunHead, VerdictLine
-from app.diagnose.left import WIDTH, LeftPane
 from app.diagnose.query import query
 from app.diagnose.runner import Runner, Score
 from app.document import Document
 from app.live.header import chips
 from app.live.state import Live
 from app.selection import Place, Selection
-from app.tokens import PADDING, RAIL_WIDTH
-from app.widgets.basic import Hairline, Surface, row
-from app.widgets.button import Segments
+from app.widgets.basic import label
 from app.widgets.notice import Notice
 from profiler.errors import ProfilerError
 
-NARROW = 1280 - RAIL_WIDTH  # below it the panes take turns
 EVERY_S, SHARE = 3.0, 8.0  # between two looks at a growing run; in lengths of the question
 KEPT = 50  # results that could not be kept in the run
 
@@ -50,28 +46,20 @@ class DiagnosePanel(QWidget):
         self._stale, self._next, self._asked_analysis = True, 0.0, False
         self.runner, self.score = Runner(document, self), Score(self)
         self.head, self.verdict, self.progress = RunHead(), VerdictLine(), Progress()
-        self.left, self.detail, self.notice = LeftPane(), Detail(), Notice()
-        self._choice = Segments([("left", "Findings"), ("detail", "Evidence")])
-        self._choice_bar = Surface("raised")
-        self._choice_bar.box.addLayout(row(self._choice, None, margins=(PADDING, 4, PADDING, 4)))
-        self._choice_bar.box.addWidget(Hairline())
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.setHandleWidth(1)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.addWidget(self.left)
-        self.splitter.addWidget(self.detail)
-        self.splitter.setStretchFactor(1, 1)
+        self.body, self.notice = DiagnoseBody(), Notice()
+        self.left, self.detail = self.body.left, self.body.detail
         self._timer = QTimer(self, interval=250)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        for widget in (self.head, self.verdict, self.progress, self._choice_bar):
+        for widget in (self.head, self.verdict, self.progress):
             box.addWidget(widget)
-        box.addWidget(self.splitter, 1)
+        self._reading = label("Reading the run", "hint")
+        self._reading.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        box.addWidget(self._reading, 1)
+        box.addWidget(self.body, 1)
         box.addWidget(self.notice)
         self._connect()
-        self._narrow: bool | None = None
-        self.reset_layout()
         self._on_opened()
 
     def _connect(self) -> None:
@@ -96,7 +84,6 @@ class DiagnosePanel(QWidget):
         self.detail.code.open_pressed.connect(self._open_code)
         self.detail.trace_wanted.connect(self.trace_wanted)
         self.detail.analysis_wanted.connect(self.runner.analyse)
-        self._choice.changed.connect(lambda _value: self._arrange())
 
     # What is shown.
 
@@ -114,12 +101,18 @@ class DiagnosePanel(QWidget):
         self._live, self._measured = Live(), []
         self.data, self.key, self._next, self._asked_analysis = None, "", 0.0, False
         self.notice.hide()
+        self._reading.setText("Reading the run")
         self.runner.trouble = ""
-        for widget in (self.verdict, self.splitter):
-            widget.setEnabled(False)
+        self._show_body(False)
         self._on_grew()
         if self.isVisible():
             self._tick()
+
+    def _show_body(self, shown: bool) -> None:
+        """No frames without contents: until the first answer there is one line."""
+        for widget in (self.verdict, self.body):
+            widget.setVisible(shown)
+        self._reading.setVisible(not shown)
 
     def _on_grew(self) -> None:
         self._stale = True
@@ -142,6 +135,7 @@ class DiagnosePanel(QWidget):
 
     def _on_error(self, error: Exception) -> None:
         text = str(error) if isinstance(error, ProfilerError) else f"{type(error).__name__}: {error}"
+        self._reading.setText("")
         self.notice.show_text(f"The run cannot be diagnosed: {text}")
 
     def show_data(self, data: DiagnoseData) -> None:
@@ -152,12 +146,11 @@ class DiagnosePanel(QWidget):
         keys = [finding.key for finding in data.findings]
         if self.key not in keys:
             self.key = self._of_place(self.selection.place) or (keys[0] if keys else "")
-        for widget in (self.verdict, self.splitter):
-            widget.setEnabled(True)
         self.head.show_data(data)
         self.verdict.show_data(data)
         self.detail.show_data(data, self.finding)
         self._show_state()
+        self._show_body(True)
         if first:
             self.score.ask(self.document.path)
         if data.unanalysed and not self._asked_analysis and not self.runner.running:
@@ -271,24 +264,8 @@ class DiagnosePanel(QWidget):
             QGuiApplication.clipboard().setText(code.site)
             self.told.emit(f"Copied: {code.site}", "info")
 
-    # The layout.
-
     def reset_layout(self) -> None:
-        self.splitter.setSizes([WIDTH, max(640, self.width() - WIDTH)])
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        narrow = self.width() < NARROW
-        if narrow is not self._narrow:
-            self._narrow = narrow
-            self._arrange()
-            self.reset_layout()
-
-    def _arrange(self) -> None:
-        chosen = self._choice.value()
-        self._choice_bar.setVisible(bool(self._narrow))
-        self.left.setVisible(not self._narrow or chosen == "left")
-        self.detail.setVisible(not self._narrow or chosen == "detail")
+        self.body.reset_layout()
 
     def shut_down(self) -> None:
         self._timer.stop()
