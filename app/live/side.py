@@ -11,6 +11,7 @@ import numpy as np
 from app.live.state import Live
 from profiler.analysis.energy_use import Energy, energy
 from profiler.analysis.facts import Facts, gather
+from profiler.analysis.series import POWER_CAP
 from profiler.analysis.summary import StepSummary
 from profiler.metrics import stage_title
 from profiler.model import STAGES, Attachment, Event
@@ -25,7 +26,6 @@ from profiler.units import (
 )
 
 EVENTS = 200  # newest that are listed
-POWER_CAP = 0x04  # the reason that a busy GPU lives with
 PAUSE_NS = 2_000_000_000  # between two times of throttling that are listed as one
 QUIET = {"process", "thread"}  # kinds of events that are of no use to the reader
 NOTE = 24  # letters of a remark that fit beside a value
@@ -203,8 +203,8 @@ def _throttles(facts: Facts, start: int) -> list[EventRow]:
     tail = f"; {left} steps left out" if left else ""
     return [
         EventRow((t.t0_ns - start) / 1e9, "info" if t.mask == POWER_CAP else "error", "throttle",
-                 f"Throttled {t.took}, {', '.join(t.reasons)}{tail}")
-        for t in facts.throttles.joined(PAUSE_NS)
+                 f"Throttled {t.took}, {', '.join(t.reasons)}{'' if t.mask == POWER_CAP else tail}")
+        for t in facts.throttles.apart(PAUSE_NS)
     ]
 
 

@@ -16,8 +16,9 @@ BoolArray = NDArray[np.bool_]
 
 # NVML clocks-event reasons that take clocks away from a running kernel. Idle, the
 # user's own clock settings and synchronised boost are left out: they are no trouble.
+POWER_CAP = 0x04  # how a busy GPU lives: no trouble of its own
 THROTTLE_REASONS = {
-    0x04: "power cap (software)",
+    POWER_CAP: "power cap (software)",
     0x08: "slowdown (hardware)",
     0x20: "thermal (software)",
     0x40: "thermal (hardware)",
@@ -74,6 +75,15 @@ class Throttles:
     def by_reason(self) -> dict[str, IntArray]:
         """[k, 2] of each reason that held, whatever other reasons held with it."""
         return {text: self.of(bit) for bit, text in THROTTLE_REASONS.items() if (self.masks & bit).any()}
+
+    def apart(self, pause_ns: int) -> list[Throttle]:
+        """Those to read, in order: the power cap apart from other reasons, each joined over short pauses."""
+        found: list[Throttle] = []
+        for bits in (POWER_CAP, ~POWER_CAP):
+            masks = self.masks & bits
+            some = masks != 0
+            found += Throttles(self.times[some], masks[some], self.held_ns[some]).joined(pause_ns)
+        return sorted(found, key=lambda one: one.t0_ns)
 
     def joined(self, pause_ns: int) -> Throttles:
         """Fewer ones, for the eye: a reason that comes and goes with every sample makes one, not thousands.

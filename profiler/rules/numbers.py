@@ -58,12 +58,13 @@ def whole(facts: Facts) -> dict[str, Any] | None:
 def throttling(facts: Facts) -> dict[str, Any] | None:
     """Times in which the GPU ran below its clocks, of the loop; None where its driver gave no reasons.
 
-    By reason, each with all of its intervals; and the first MOST_INTERVALS, those within PAUSE_NS as one.
+    By reason, each with all of its intervals; and the first MOST_INTERVALS, the power cap apart from other
+    reasons, with pauses below PAUSE_NS inside.
     """
     if not facts.throttle_known_ns:
         return None
     known = facts.throttle_known_ns
-    spans = list(facts.throttles.joined(PAUSE_NS))
+    spans = facts.throttles.apart(PAUSE_NS)
     took = {reason: np.diff(times, axis=1)[:, 0] for reason, times in facts.throttles.by_reason.items()}
     return {
         "s": facts.throttled_ns / 1e9, "share": min(1.0, facts.throttled_ns / known), "known_s": known / 1e9,

@@ -26,9 +26,10 @@ def test_a_reason_that_comes_and_goes_with_each_sample_is_one_event_and_few_band
         told = [row for row in side.query(run, Live()).events if row.kind == "throttle"]
         few = bands(run, 0.0, 60.0, 50)
         near = bands(run, 20.0, 25.0, 800)
-    assert [row.text.partition(",")[0].replace("\u00a0", " ") for row in told] == [
-        "Throttled 32.1 of 60.1 s"]
-    assert told[0].severity == "error" and "thermal" in told[0].text
+    assert [(row.severity, row.text.replace("\u00a0", " ").partition("; ")[0]) for row in told] == [
+        ("error", "Throttled 4.0 s, thermal (software)"),
+        ("info", "Throttled 30.1 of 60.1 s, power cap (software)")]
+    assert "steps left out" in told[0].text and "left out" not in told[1].text
     assert 1 <= len(few) <= 100 < 2 * 300 and len(near) > 20
 
 
