@@ -105,7 +105,7 @@ class Kill:
 def planned(count: int, seed: int) -> list[Kill]:
     """So many kills, of every kind in turn, at moments by chance."""
     rng = random.Random(seed)
-    kinds = [("recorder", "start", 0.35), ("recorder", "running", 1.5), ("both", "running", 1.0),
+    kinds = [("recorder", "start", 0.35), ("recorder", "running", 3.0), ("both", "running", 2.5),
              ("recorder", "finish", 0.12), ("target", "running", 0.8), ("recorder", "trace", 1.5),
              ("both", "start", 0.35), ("recorder", "finish", 0.3), ("target", "start", 0.4),
              ("both", "trace", 1.0), ("both", "finish", 0.1)]

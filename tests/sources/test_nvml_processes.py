@@ -99,6 +99,19 @@ def test_n12_nothing_found_is_zero_of_living_processes(start_nvml: Start, missin
     assert dump.kinds("field_absent") == []
 
 
+def test_n12_a_list_that_is_not_found_is_empty(start_nvml: Start) -> None:
+    """As some drivers say that nobody uses the GPU: no gap, and no error."""
+    lists = [f"ret nvmlDeviceGet{kind}RunningProcesses{version} 6"
+             for kind in ("Compute", "Graphics") for version in ("", "_v2", "_v3")]
+    child = start_nvml("gpus 1", "procs 1")
+    child.open()
+    child.read_slow()
+    child.plan.set("gpus 1", "procs 1", *lists)
+    child.read_slow()
+    dump = child.dump()
+    assert dump.values("gpu.processes") == [1, 0] and dump.kinds("field_absent") == []
+
+
 def test_n12_impossible_shares_and_stale_stamps_give_nothing(start_nvml: Start) -> None:
     plan = ["gpus 1", "procs 1", "proc_use 30", "proc_use_count 1"]
     child = start_nvml(*plan)
