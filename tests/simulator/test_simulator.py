@@ -118,7 +118,7 @@ def test_verdict_by_the_largest_gain() -> None:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     """What the engine makes of one small trace of each kind, by kind."""
     folder = tmp_path_factory.mktemp("simulated")
-    truths = [make(seed, folder, size=0.3, predict=kind in LIKE) for seed, kind in enumerate(KINDS)]
+    truths = [make(seed, folder, size=0.15, predict=kind in LIKE) for seed, kind in enumerate(KINDS)]
     return {truth["kind"]: check(folder / truth["file"], truth) for truth in truths}
 
 
