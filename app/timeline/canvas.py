@@ -40,7 +40,6 @@ class Canvas(QWidget):
     def __init__(self, scene: Scene, view: View, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.scene, self.view = scene, view
-        self.frame: Frame | None = None
         self._press: QPointF | None = None
         self._panned: QPointF | None = None
         self._dragged = False
@@ -73,7 +72,7 @@ class Canvas(QWidget):
         )
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        drawn = self.frame = self.make_frame()
+        drawn = self.make_frame()
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.colour("raised"))
         overlay.ground(painter, drawn)
@@ -104,7 +103,7 @@ class Canvas(QWidget):
 
     def span_at(self, at: QPointF) -> int:
         """Number of the span under a point, or a few px beside it; -1 without one."""
-        drawn = self.frame or self.make_frame()
+        drawn = self.make_frame()  # what was painted last may be of another view
         placed = self.placed_at(at.y())
         if placed is None or placed.strip.kind == "counter" or at.x() < GUTTER:
             return -1

@@ -141,8 +141,12 @@ def joined(first: Model, second: Model) -> Model:
         name: np.concatenate((first.gaps[name], second.gaps[name] + shift))
         for name, shift in (("row", rows), ("start", 0), ("end", 0), ("name", texts))
     }
+    lanes = first.lanes
+    if any(lane.kind == "steps" for lane in second.lanes):  # two lanes of steps: say which is whose
+        lanes = tuple(replace(lane, title=f"{lane.title}, trace") if lane.kind == "steps" else lane
+                      for lane in lanes)
     return Model(
-        (*first.lanes, *(replace(lane, first=lane.first + rows) for lane in second.lanes)),
+        (*lanes, *(replace(lane, first=lane.first + rows) for lane in second.lanes)),
         (*first.names, *second.names),
         np.concatenate((first.edges, second.edges[1:] + len(first))),
         name=_codes(first.name, names),
@@ -192,9 +196,17 @@ def _lines(
     for metric, name, colour, factor in wanted:
         tracks = run.find(metric, device=device.id if device is not None else None)
         if tracks:
+            if metric == "target.workers_cpu" and not _ever(run, tracks[0]):
+                continue
             line = _line(run, tracks[0], start, t0, t1, points, factor)
             found.append(Line(name, colour, *line))
     return tuple(found)
+
+
+def _ever(run: Run, track: Track) -> bool:
+    """Whether a track was ever above zero."""
+    high = run.series(track.id, points=64).high
+    return bool((high > 0).any())
 
 
 def _line(

@@ -11,7 +11,7 @@ from app.hatch import stage_brush
 from app.timeline.details import Details
 from app.timeline.region import Part, Region
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, PaneHeader, Surface, label, restyle, row
+from app.widgets.basic import Hairline, PaneHeader, Surface, label, row
 from app.widgets.button import Button
 from app.widgets.paint import swatch
 from app.widgets.table import Column, Table
@@ -144,9 +144,12 @@ class SidePane(QScrollArea):
         self.name.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
+        self.hint = label(HINT_SPAN, "sub")
+        self.hint.setWordWrap(True)
+        self.hint.setContentsMargins(PADDING, 8, PADDING, 8)
         self.pairs = _pairs("Selected span", 116)
         self._line = Hairline()
-        for widget in (self._line, self.span_head, self.name, self.pairs):
+        for widget in (self._line, self.span_head, self.hint, self.name, self.pairs):
             box.addWidget(widget)
 
     def _ms(self, part: Part) -> str:
@@ -187,8 +190,9 @@ class SidePane(QScrollArea):
         there = details is not None or bool(name)
         title = details.title if details is not None else name
         self.span_head.title.setText(f"Selected {details.kind}" if details is not None else "Selected span")
-        self.name.setText(_breakable(title) if there else HINT_SPAN)
-        restyle(self.name, tone="t1" if there else "t2")
+        self.name.setText(_breakable(title))
+        self.name.setVisible(there)
+        self.hint.setVisible(not there)
         told = tuple((a, b) for a, b, _ in details.pairs) if details is not None else pairs
         self.pairs.show_rows(told)
         self.pairs.setVisible(bool(told))

@@ -13,7 +13,7 @@ from app.live.header import Chip
 from app.timeline.layout import GROUPS, ORDER
 from app.timeline.scene import Scene
 from app.tokens import PADDING, RUN_BAR
-from app.widgets.basic import ElidedLabel, Hairline, Surface, chip, label, row, strip, tip
+from app.widgets.basic import Hairline, Surface, chip, label, row, strip, tip
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
 from profiler.units import format_count, format_time
@@ -28,8 +28,7 @@ class RunBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.name = ElidedLabel("", "name")
-        self.name.setMinimumWidth(120)
+        self.name = Sentence(15, 24)
         self._chips = QHBoxLayout()
         self._chips.setSpacing(8)
         self._shown: list[Chip] = []
@@ -48,8 +47,7 @@ class RunBar(QWidget):
         box.addWidget(strip(line, RUN_BAR))
 
     def show_run(self, name: str, chips: list[Chip]) -> None:
-        self.name.show_text(name)
-        self.name.setFixedWidth(min(360, self.name.fontMetrics().horizontalAdvance(name) + 8))
+        self.name.show_parts([Part(name, "t1", 600)])
         if chips == self._shown:
             return
         self._shown = chips
@@ -100,7 +98,7 @@ class ToolBar(QWidget):
         self.field.textChanged.connect(self.searched)
         self.field.installEventFilter(self)
         self.count = label("", "hint")
-        self.count.setMinimumWidth(88)
+        self.count.setMinimumWidth(72)
         self.before = self._small("up", "The hit before (Shift+Enter)", lambda: self.stepped.emit(-1))
         self.after = self._small("down", "The next hit (Enter)", lambda: self.stepped.emit(1))
         self.lanes = Button("All lanes", icon="filter")
@@ -166,8 +164,9 @@ class ToolBar(QWidget):
                 else f"{format_count(count)} found"
             )
         self.count.setText(text)
-        for button in (self.before, self.after):
-            button.setEnabled(count > 0)
+        for widget in (self.count, self.before, self.after):
+            widget.setVisible(bool(text))
+            widget.setEnabled(count > 0)
 
     def show_span(self, ns: float) -> None:
         self.span.setText(f"{format_time(ns)} in view")
