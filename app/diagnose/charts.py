@@ -11,7 +11,8 @@ from app.diagnose.plot import PAD, Plot, beside, piece, write_on
 from app.widgets.paint import LINE, text_width, write
 
 SAME = (0.98, 1.02)  # ratios that are no difference
-WIDEST = 0.06  # of the range, free at its ends
+ENDS = 0.06  # of the range of ratios, free at both ends
+FREE = 1.15  # times the longest bar: room for its value
 
 
 class RatioChart(Plot):
@@ -26,7 +27,7 @@ class RatioChart(Plot):
         self.data = data
         values = [1.0, *SAME, *(data.predicted or ()), *(data.measured or ()), *data.pairs]
         values += [data.ideal] if data.ideal is not None else []
-        pad = WIDEST * (max(values) - min(values))
+        pad = ENDS * (max(values) - min(values))
         self.low, self.high = min(values) - pad, max(values) + pad
         self.setAccessibleDescription(f"predicted {data.predicted_text}, measured {data.measured_text}")
         self.update()
@@ -94,7 +95,8 @@ class RatioChart(Plot):
         for pair in self.data.pairs:
             painter.drawEllipse(QPointF(self.to_x(pair), y + 16), 3, 3)
         parts = [(self.data.measured_text, "t1", 12, 600), (self.data.measured_ms, "t3", 11, 400)]
-        beside(painter, area, low, high, y, parts)
+        band = self.to_x(self.data.predicted[0]) if self.data.predicted else low
+        beside(painter, area, min(low, band), high, y, parts)
 
 
 class StepChart(Plot):
@@ -169,7 +171,7 @@ class CeilingsChart(Plot):
     def show_data(self, data: CeilingsData) -> None:
         self.data = data
         levels = [row.high for row in data.rows] + [v for v in (data.run_ms, data.verified_ms) if v]
-        self.low, self.high = 0.0, 1.06 * max(levels, default=1.0)
+        self.low, self.high = 0.0, FREE * max(levels, default=1.0)
         self.setFixedHeight(34 + self.ROW * max(1, len(data.rows)) + LINE)
         self.setAccessibleDescription("; ".join(f"{row.title} {row.text} ms" for row in data.rows))
         self.update()

@@ -30,12 +30,15 @@ def _part_columns() -> list[Column[PartRow]]:
     ]
 
 
+def _whole(line: Line) -> str:
+    return f"{line.note or line.text}: {line.value}"
+
+
 def _why_columns() -> list[Column[Line]]:
     return [
         Column[Line]("", lambda r: "", mark="icon", width=34, value=lambda r: ("minus", "t3")),
-        Column[Line]("", lambda r: r.text, width=128, tooltip=lambda r: r.text),
-        Column[Line]("", lambda r: r.value, right=True, colour="t2",
-                     tooltip=lambda r: f"{r.text}: {r.value}"),
+        Column[Line]("", lambda r: r.text, width=128, tooltip=_whole),
+        Column[Line]("", lambda r: r.value, right=True, colour="t2", tooltip=_whole),
     ]
 
 
@@ -137,4 +140,6 @@ def _nothing(data: DiagnoseData) -> str:
         return "Findings come with the analysis of the trace."
     if data.recording:
         return "No finding yet."
+    if not data.ruled_out:
+        return "No finding: nothing could be told, for the reason below."
     return "No finding. What was looked at, and why it is no cause, stands below."

@@ -43,7 +43,7 @@ class Plot(QWidget):
     def axis(self, painter: QPainter, unit: str, zero: float = 0.0) -> None:
         """Grid lines and labels; the unit once, at the first."""
         area = self.plot()
-        values = ticks(self.low, self.high, max(2, int(area.width() / 90)))
+        values = ticks(self.low, self.high, max(3, int(area.width() / 70)))
         decimals = decimals_of(values)
         for k, value in enumerate(values):
             x = round(self.to_x(value))

@@ -46,6 +46,7 @@ STAGES = STAGE | {
 # Whose colour a class of the partition wears: queued, host and allocator are grey with their names.
 CLASS_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
                 "transfer_host": "h2d", "input_wait": "data", "sync": "sync"}
+TOGETHER = 4  # causes with the same reason are told in one row from so many on
 HEADROOM = "compute_half"  # never competes for the verdict
 
 
@@ -71,8 +72,7 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
         reason=_sentence(found.decision.reason), facts=_facts(run, told, len(own)),
         findings=_findings(run, found, told, program, tests),
         parts=part[0], parts_title=part[1], parts_note=part[2], parts_of=part[3],
-        ruled_out=tuple(Line(title, why) for title, why in found.ruled_out),
-        lacks=tuple(Line(title, why) for title, why in found.lacks),
+        ruled_out=_causes(found.ruled_out), lacks=_causes(found.lacks),
         notes=tuple(map(_sentence, found.notes)), step=step.query(run, found, told),
         ceilings=ceilings.query(run, told, tests), what_if=_what_if(told),
         what_if_lacks=_lacks_what_if(told, bool(own), recording), replay=_replay(told, replay),
@@ -176,6 +176,21 @@ def _usual(told: Mapping[str, Any]) -> float | None:
     """The step that shares and predictions refer to, in ms."""
     spread = told["step_ms"]
     return float(spread["usual"]) if spread else None
+
+
+def _causes(told: Sequence[tuple[str, str]]) -> tuple[Line, ...]:
+    """Cause and reason; many causes with one reason are one row, whose note names them."""
+    names: dict[str, list[str]] = {}
+    for title, why in told:
+        names.setdefault(why, []).append(title)
+    rows = []
+    for title, why in told:
+        same = names[why]
+        if len(same) < TOGETHER:
+            rows.append(Line(title, why))
+        elif title == same[0]:
+            rows.append(Line(f"{len(same)} causes", why, ", ".join(same)))
+    return tuple(rows)
 
 
 Parts = tuple[tuple[PartRow, ...], str, str, str]

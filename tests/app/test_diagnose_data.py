@@ -99,8 +99,10 @@ def test_every_number_of_a_finding_is_the_rule_s(story: Path) -> None:
         for lines, items in ((shown.evidence, finding.evidence),
                              (shown.counter, finding.counter_evidence)):
             assert [(o.text, o.value, o.note) for o in lines] == [evidence(vars(e)) for e in items]
-    assert [line.text for line in told.ruled_out] == [title for title, _ in found.ruled_out]
-    assert [line.value for line in told.lacks] == [why for _, why in found.lacks]
+    for rows, causes in ((told.ruled_out, found.ruled_out), (told.lacks, found.lacks)):
+        names = [name for row in rows for name in (row.note.split(", ") if row.note else [row.text])]
+        assert sorted(names) == sorted(title for title, _ in causes)
+        assert all((row.text, row.value) in causes for row in rows if not row.note)
 
 
 def test_the_stages_sum_to_the_step(story: Path) -> None:
@@ -142,6 +144,8 @@ def test_a_run_without_a_gpu_has_no_device_lane(tmp_path: Path) -> None:
 def test_a_run_without_steps_says_so(tmp_path: Path) -> None:
     told = asked(make_run(tmp_path / "r.stepscope", steps=0))
     assert told.word == "unknown" and told.reason and not told.parts and not told.step.lanes
+    causes = len(known(tmp_path / "r.stepscope").lacks)
+    assert [line.text for line in told.lacks] == [f"{causes} causes"]  # all lack the same
 
 
 def test_a_growing_run_is_diagnosed_by_what_it_does_now(tmp_path: Path) -> None:
