@@ -226,7 +226,8 @@ def _lacks(run: Run, process: int | None, every: Steps, steps: Steps, state: Ste
         if run.meta.get("kind") == "monitor":
             return "the machine was watched, no command: only a recorded command has steps"
         absent = [event.text for event in run.events() if event.kind == "probe_absent"]
-        return absent[-1].rstrip(".") if absent else "no step was seen: no loop of torch was found in the command"
+        return absent[-1].rstrip(".") if absent else \
+            "no step was seen: no loop of torch was found in the command"
     if not len(steps):
         return "no step ended in this time"
     if state.kind == "evaluation" and every.training.any():

@@ -78,8 +78,9 @@ def _empty(run: Run, told: Mapping[str, Any]) -> str:
 def _verdict(told: Mapping[str, Any]) -> dict[str, Any]:
     word = told["verdict"]
     return {"word": verdict_title(word), "flag": flag(FLAGS.get(word, "other")),
-            "sentence": f"{told['headline']}.", "reason": told["reason"], "confidence": told["confidence"],
-            "also": [verdict_title(other) for other in told["also"]]}
+            "sentence": f"{told['headline']}.",
+            "reason": "" if told["reason"] == told["headline"] else told["reason"],
+            "confidence": told["confidence"], "also": [verdict_title(other) for other in told["also"]]}
 
 
 def _stages(told: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -184,4 +185,8 @@ def _finding(told: Mapping[str, Any], unit: str) -> dict[str, Any]:
 
 
 def _causes(told: list[dict[str, str]]) -> list[tuple[str, str]]:
-    return [(item["rule"], item["text"]) for item in told]
+    """(causes, why), one row for all that have the same reason: without a step that is nearly every one."""
+    rules: dict[str, list[str]] = {}
+    for item in told:
+        rules.setdefault(item["text"], []).append(item["rule"])
+    return [(", ".join(names), text) for text, names in rules.items()]

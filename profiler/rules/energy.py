@@ -86,13 +86,24 @@ def rows(found: Energy, price: Price | None = None) -> list[tuple[str, str, str]
     told = [("Whole run", _whole(found), why.get("run", "not known")),
             (f"Of a {found.unit}", format_energy(found.sample_j, found.unit), why.get("sample", "")),
             ("Of a step", _step(found), why.get("step", "")),
-            ("Power in these steps, mean", format_power(found.power_w), why.get("step", "")),
+            ("Mean power in these steps", format_power(found.power_w), why.get("step", "")),
             ("Of stages", listed(_stages(found)), why.get("stages", "")),
             ("Measured by", f"{found.method}, of {listed(found.cards)}" if found.method else "", "")]
     if price is not None:
         told.append((f"Cost at {price}, of the GPUs alone",
                      _cost(found, price), why.get("run", "")))
-    return [(name, value, "" if value else reason) for name, value, reason in told if value or reason]
+    return _folded([(name, value, "" if value else why) for name, value, why in told if value or why])
+
+
+def _folded(told: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The same, one row for neighbours that are missing for the same reason."""
+    kept: list[tuple[str, str, str]] = []
+    for name, value, why in told:
+        if why and kept and kept[-1][2] == why:
+            kept[-1] = (f"{kept[-1][0]}, {name[:1].lower()}{name[1:]}", "", why)
+        else:
+            kept.append((name, value, why))
+    return kept
 
 
 def lines(found: Energy, price: Price | None = None) -> list[str]:

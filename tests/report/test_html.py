@@ -15,7 +15,8 @@ from profiler.paths import ASSETS
 from profiler.report.html import render, write
 from profiler.run.reader import Run
 from profiler.run.results import append_result
-from tests.runs import STAGE_MS, make_run
+from profiler.run.writer import RunWriter
+from tests.runs import STAGE_MS, START_NS, make_run, run_meta
 
 EVIL = "<script>alert('x')</script> & \"quotes\""
 GPU = {"gpu.util": 0.31, "gpu.power": 300.0, "gpu.mem_used": 7.0 * 2**30, "gpu.clock_sm": 1980.0}
@@ -183,3 +184,17 @@ def test_written_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
         assert sorted(p.name for p in tmp_path.iterdir()) == ["out.html", "run.stepscope"]
         write(run, target)
     assert target.read_text("utf-8").startswith("<!DOCTYPE")
+
+
+def test_a_run_without_a_step_gives_its_reason_once_in_a_table(tmp_path: Path) -> None:
+    """Nearly every rule and every figure of energy is missing for it: no wall of one sentence."""
+    path = tmp_path / "a.stepscope"
+    writer = RunWriter.create(path, run_meta(gpu=True))
+    track = writer.track("gpu.power", device=writer.add_device("GPU-0", 0, "NVIDIA H200"))
+    for tick in range(100):
+        writer.sample(track, START_NS + tick * 100_000_000, 300.0)
+    writer.finish("finished", START_NS + 10_000_000_000)
+    words = page(path)[1].words
+    assert words.count("no step was seen") <= 6
+    assert "Of a sample, of a step, mean power in these steps, of stages" in words
+    assert re.search(r"Memory calls, .*Copies to the device", words)
