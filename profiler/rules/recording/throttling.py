@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from profiler.analysis.facts import Facts
-from profiler.analysis.series import IntArray, covered, overlaps
+from profiler.analysis.series import POWER_CAP, IntArray, covered, overlaps
 from profiler.analysis.steady import FEWEST
 from profiler.model import STEP_EPOCH_FIRST, STEP_PROFILED
 from profiler.rules.base import Evidence, Finding, Outcome, ms, plural
@@ -14,7 +14,6 @@ NAME = "throttling"
 TITLE = "Throttling"
 WORTH = 0.01
 KNOWN = 0.95  # of the loop's time, below which it is said how much of it is known
-POWER_CAP = 0x04
 LOWERED = 0.95  # of the highest clock, below which a setting holds it down
 NEAR, BUSY = 0.03, 0.5  # of the clock to the setting; utilization, below which a card slows down by itself
 
@@ -22,7 +21,7 @@ NEAR, BUSY = 0.03, 0.5  # of the clock to the setting; utilization, below which 
 def check(facts: Facts) -> Outcome:
     """A power cap is how a busy GPU lives and only told; heat and brakes are warnings."""
     if facts.device is None or facts.loop_ns is None:
-        return Outcome(lacks="no GPU was watched" if facts.on_device else "the loop runs on the CPU")
+        return Outcome(lacks=facts.no_gpu)
     known = facts.throttle_known_ns / 1e9
     loop = (facts.loop_ns[1] - facts.loop_ns[0]) / 1e9
     share = facts.throttled_ns / 1e9 / known if known else 0.0
