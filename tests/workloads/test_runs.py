@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], name: str, *pairs: str, data: Path |
 
 CASES = [
     ("input_starved", ["latency_ms=0", "steps=50"], 50),
-    ("image_classification", ["image_size=32", "images=40", "batch_size=20", "steps=10"], 10),
+    ("image_classification", ["image_size=32", "images=16", "steps=10"], 10),
     ("language_model", ["steps=40"], 40),
 ]
 
