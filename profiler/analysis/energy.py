@@ -14,6 +14,7 @@ from profiler.analysis.series import BoolArray, FloatArray, IntArray, spacing
 
 COUNTER, POWER, BUFFER = "energy counter", "power over time", "the driver's samples of power over time"
 AVERAGED_NS = 1_000_000_000  # what some drivers average a reading of power over
+THINNED_NS = 2_000_000_000  # of long runs the recorder keeps one mean a second of the driver's samples
 GAP = 3.0  # times the usual distance of readings
 BOUND_W, LIMITS = 2000.0, 3.0  # no board takes more: of one whose limit is known, so many times that
 
@@ -109,7 +110,7 @@ def by_power(t_ns: IntArray, watts: FloatArray, most_w: float = BOUND_W, method:
     if len(t) < 2:
         return None
     usual, between = spacing(t), np.diff(t)
-    gap = between > GAP * usual
+    gap = between > max(GAP * usual, THINNED_NS if method == BUFFER else 0)
     rise = (values[1:] + values[:-1]) / 2 * between / 1e9
     return Meter(method, t, np.where(gap, np.nan, rise), gap, max(AVERAGED_NS, int(2 * usual)),
                  int((~fits).sum()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.analysis.energy import BOUND_W, COUNTER, POWER, Meter, bound, by_counter, by_power
+from profiler.analysis.energy import BOUND_W, BUFFER, COUNTER, POWER, Meter, bound, by_counter, by_power
 
 TICK = 100_000_000
 START = 1_700_000_000_000_000_000
@@ -153,6 +153,12 @@ def test_n14_power_is_not_integrated_over_a_gap() -> None:
 def test_n14_power_is_integrated_over_real_intervals() -> None:
     meter = power([0, 1, 2, 3, 5.5, 6, 7], [100.0] * 7)
     assert used(meter, 0, 7) == pytest.approx(70)
+
+
+def test_the_drivers_samples_of_a_long_run_are_thinned_and_no_gap() -> None:
+    at = np.concatenate((np.arange(0, 100, 0.2), np.arange(100, 300, 10), np.arange(340, 400, 10)))
+    meter = by_power(ticks(*at), np.full(len(at), 100.0), method=BUFFER)
+    assert meter is not None and known(meter, 0, 390) == (pytest.approx(3400), pytest.approx(340))
 
 
 @pytest.mark.parametrize("absurd", [3.7e6, 1e12, 0.0, -5.0])
