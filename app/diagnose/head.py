@@ -87,7 +87,8 @@ class VerdictLine(Surface):
         self._flag.update()
         self.word.setText(data.title)
         also = f"also {data.also}, " if data.also else ""
-        claim = "no claim is made" if data.word == "unknown" else f"confidence {data.confidence}"
+        claim = f"confidence {data.confidence}" if data.confidence else ""
+        claim = "no claim is made" if data.word == "unknown" else claim
         self.confidence.show_parts([Part(f"{also}{claim}")])
         self.reason.show_parts([Part(f"{data.reason}." if data.reason else "", "t2")])
 
@@ -135,7 +136,8 @@ class Heading(Surface):
     def show_finding(self, data: DiagnoseData, finding: FindingData | None) -> None:
         if finding is None:
             self.title.setText(data.headline)
-            self.remedy.setText("" if data.unanalysed else "No finding names anything to change.")
+            quiet = data.unanalysed or data.recording
+            self.remedy.setText("" if quiet else "No finding names anything to change.")
         else:
             self.title.setText(finding.heading)
             said = [f"Remedy: {finding.remedy}." if finding.remedy else "", finding.advice]

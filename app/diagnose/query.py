@@ -9,7 +9,7 @@ from typing import Any
 from app.diagnose import ceilings, code, ratios, step
 from app.diagnose.data import DiagnoseData, FindingData, Line, PartRow, WhatIfRow
 from app.live.state import Live
-from app.live.verdict import STAGE, recent, remedy_text
+from app.live.verdict import STAGE, VerdictData, before_steps, recent, remedy_text, warming_up
 from app.selection import Place
 from profiler.errors import harmless
 from profiler.experiments.change import testable, unfit
@@ -55,8 +55,13 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
     recording = run.state == "recording"
     if not recording:
         run.refresh()  # experiments add to it
-    live.steps.update(run)
+    if recording or run.meta.get("kind") == "monitor":
+        live.refresh(run)
+        if (early := before_steps(run, live)) is not None and (recording or not early.settled):
+            return _early(run, early, recording)
     found = recent(run, live) if recording and len(live.steps) else diagnose(run)
+    if (early := warming_up(run, found.facts)) is not None:
+        return _early(run, early, recording)
     told = found.to_json()
     program = recorded_program(run.meta)
     tests = [*run.results("experiment"), *measured]
@@ -80,6 +85,13 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
         recording=recording, repeatable=bool(program.workload or program.command),
         program=harmless(program.told()) if program.workload or program.command else "",
         experiments=tuple(tests))
+
+
+def _early(run: Run, said: VerdictData, recording: bool) -> DiagnoseData:
+    """What Live says where there is no verdict yet, or none to be had."""
+    sentence = "".join(text for text, _ in said.sentence)
+    return DiagnoseData(said.word, said.title, headline=sentence, reason=said.detail.rstrip("."),
+                        facts=format_time(max(0, run.end_ns - run.start_ns)), recording=recording)
 
 
 def _unread(run: Run, told: Mapping[str, Any], traces: int) -> DiagnoseData:

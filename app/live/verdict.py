@@ -57,6 +57,14 @@ class VerdictData:
 
 
 def query(run: Run, live: Live) -> VerdictData:
+    if (early := before_steps(run, live)) is not None:
+        return early
+    diagnosis = recent(run, live) if run.state == "recording" else diagnose(run)
+    return warming_up(run, diagnosis.facts) or _told(run, diagnosis)
+
+
+def before_steps(run: Run, live: Live) -> VerdictData | None:
+    """What is said of a run of which no step, or no step any more, tells anything; None where some do."""
     live.steps.update(run)
     if run.meta.get("kind") == "monitor" and not len(live.steps):
         return VerdictData("watching", "Watching", (("Devices and host, as long as it runs", False),))
@@ -65,12 +73,15 @@ def query(run: Run, live: Live) -> VerdictData:
         return _no_steps(run, live, recording)
     if recording and (still := standing(live.events)):
         return _standing(still[-1], run.end_ns)
-    diagnosis = recent(run, live) if recording else diagnose(run)
-    facts = diagnosis.facts
-    if recording and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
+    return None
+
+
+def warming_up(run: Run, facts: Facts) -> VerdictData | None:
+    """What is said while a recording's step time has not settled; None afterwards."""
+    if run.state == "recording" and (facts.lacks or not facts.steady.settled) and len(facts.steps) < 60:
         return VerdictData("warming", "Warming up", (("The step time has to settle first", False),),
                            f"A verdict is shown once it has held for {AGREED_S:g}\u00a0s.")
-    return _told(run, diagnosis)
+    return None
 
 
 def recent(run: Run, live: Live) -> Diagnosis:

@@ -26,6 +26,7 @@ from app.widgets.notice import Notice
 from profiler.errors import ProfilerError
 
 EVERY_S, SHARE = 3.0, 8.0  # between two looks at a growing run; in lengths of the question
+UNSETTLED = ("waiting", "warming", "watching")
 KEPT = 50  # results that could not be kept in the run
 
 
@@ -99,6 +100,7 @@ class DiagnosePanel(QWidget):
     def _on_opened(self, *_: object) -> None:
         """Another run: nothing is known of it."""
         self._live, self._measured = Live(), []
+        self._said = ""
         self.data, self.key, self._next, self._asked_analysis = None, "", 0.0, False
         self.notice.hide()
         self._reading.setText("Reading the run")
@@ -129,9 +131,16 @@ class DiagnosePanel(QWidget):
 
         def answered(data: DiagnoseData) -> None:
             self._next = time.monotonic() + max(EVERY_S, SHARE * (time.monotonic() - now))
-            self.show_data(data)
+            if self._agreed(data):
+                self.show_data(data)
 
         self.document.query("diagnose", asked, answered, self._on_error)
+
+    def _agreed(self, data: DiagnoseData) -> bool:
+        """Another verdict of a growing run is shown when it is said for the second time, 3 s later."""
+        shown, said_before, self._said = self.data, self._said, data.word
+        free = shown is None or not data.recording or shown.word in UNSETTLED or data.word in UNSETTLED
+        return free or data.word in (said_before, shown.word if shown is not None else "")
 
     def _on_error(self, error: Exception) -> None:
         text = str(error) if isinstance(error, ProfilerError) else f"{type(error).__name__}: {error}"

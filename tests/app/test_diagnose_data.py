@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,23 @@ def test_a_growing_run_is_diagnosed_by_what_it_does_now(tmp_path: Path) -> None:
     told = asked(path)
     assert told.recording and told.word == "input_bound"
     assert not told.findings[0].testable and "after this recording" in told.findings[0].why_not
+
+
+def test_before_there_is_a_verdict_it_says_what_live_says(tmp_path: Path) -> None:
+    for name, planned in (("waiting", {"steps": 0}), ("warming", {"steps": 3})):
+        path = make_run(tmp_path / f"{name}.stepscope", state="recording",
+                        meta={"recorder_pid": os.getpid()}, **planned)
+        told = asked(path)
+        with Run.open(path) as run:
+            live = live_query(run, Live())
+        assert told.word == live.word == name and told.title == live.title and told.recording
+        assert told.headline == "".join(text for text, _ in live.sentence) and not told.findings
+    still = make_run(
+        tmp_path / "still.stepscope", state="recording", meta={"recorder_pid": os.getpid()},
+        events=lambda writer, start: writer.event(start, "no_step", "warning", "No step for 30 s, in a call"))
+    assert asked(still).title == "Standing still"
+    watched = make_run(tmp_path / "m.stepscope", steps=0, meta={"kind": "monitor"})
+    assert asked(watched).word == "watching"
 
 
 def test_only_what_verify_can_test_has_a_button(tmp_path: Path) -> None:

@@ -367,3 +367,18 @@ def test_the_window_knows_the_actions_of_the_screen(
     assert window.selection.place.range_ns is not None
     window.close_run()
     assert window.selection.place.range_ns is None and screen.currentWidget() is screen._empty
+
+
+def test_another_verdict_of_a_growing_run_must_be_said_twice(desk: Desk) -> None:
+    desk.open()
+    panel = desk.panel
+
+    def said(word: str) -> DiagnoseData:
+        return DiagnoseData(word, word, recording=True)
+
+    panel.show_data(said("warming"))
+    assert panel._agreed(said("input_bound"))  # what leads up to a verdict is none
+    panel.show_data(said("input_bound"))
+    assert panel._agreed(said("input_bound")) and not panel._agreed(said("host_bound"))
+    assert panel._agreed(said("host_bound")) and panel._agreed(said("input_bound"))
+    assert not panel._agreed(said("sync_bound")) and not panel._agreed(said("host_bound"))
