@@ -63,6 +63,8 @@ def output_path(given: Path | None, name: str, force: bool) -> Path:
 
 def _given_path(given: Path, force: bool) -> Path:
     path = given.absolute()
+    if ".." in path.parts:  # the folder before it may be removed, or a link to it turned, while we record
+        path = path.parent.resolve() / path.name
     if path.is_dir():
         raise RunError(f"{given} is a folder", "Name a file in it with -o")
     if not path.parent.is_dir():

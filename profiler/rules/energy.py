@@ -88,11 +88,18 @@ def rows(found: Energy, price: Price | None = None) -> list[tuple[str, str, str]
             ("Of a step", _step(found), why.get("step", "")),
             ("Mean power in these steps", format_power(found.power_w), why.get("step", "")),
             ("Of stages", listed(_stages(found)), why.get("stages", "")),
-            ("Measured by", f"{found.method}, of {listed(found.cards)}" if found.method else "", "")]
+            ("Measured by", f"{found.method}, of {_named(found.cards)}" if found.method else "", "")]
     if price is not None:
         told.append((f"Cost at {price}, of the GPUs alone",
                      _cost(found, price), why.get("run", "")))
     return _folded([(name, value, "" if value else why) for name, value, why in told if value or why])
+
+
+def _named(cards: Sequence[str]) -> str:
+    """GPU 0, GPU 1; of more than four in a row the first and the last: GPU 0 to GPU 7."""
+    if len(cards) > 4 and list(cards) == [f"GPU {k}" for k in range(len(cards))]:
+        return f"{cards[0]} to {cards[-1]}"
+    return listed(cards)
 
 
 def _folded(told: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
@@ -116,7 +123,7 @@ def lines(found: Energy, price: Price | None = None) -> list[str]:
     each = listed((sample, step, f"{format_power(found.power_w)} in the mean" if step else ""))
     unknown = f"of a step not known: {found.lacks.get('step', '')}"
     told = [f"energy: {each or unknown}",
-            f"{_whole(found, 'over the whole run', 'the run')}, by {found.method}, of {listed(found.cards)}"]
+            f"{_whole(found, 'over the whole run', 'the run')}, by {found.method}, of {_named(found.cards)}"]
     if found.stages:
         told.append(listed(_stages(found)))
     if price is not None:

@@ -99,7 +99,8 @@ def evidence(item: Mapping[str, Any]) -> tuple[str, str, str]:
     elif unit == "B/s":
         text = format_bandwidth(value)
     elif unit not in UNITS and float(value).is_integer():
-        text = f"{format_number(value)}{NBSP}{unit}".strip(NBSP)
+        one = value == 1 and unit.isalpha()
+        text = f"{format_number(value)}{NBSP}{unit.removesuffix('s') if one else unit}".strip(NBSP)
     else:
         text = format_value(value, unit)
     return item["text"], text, item["source"]

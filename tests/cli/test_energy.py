@@ -152,17 +152,21 @@ def test_compare_says_what_makes_energies_hard_to_compare(tmp_path: Path, capsys
     assert any(note.startswith("B: Other programs") for note in notes)
 
 
-def test_a_monitors_energy_is_that_of_all_it_watched(tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize(("gpus", "told"), [
+    (2, "2.0 kJ (556 mWh) over the whole run, by power over time, of GPU 0, GPU 1"),
+    (8, "8.0 kJ (2.2 Wh) over the whole run, by power over time, of GPU 0 to GPU 7")])
+def test_a_monitors_energy_is_that_of_all_it_watched(tmp_path: Path, capsys: Any, gpus: int,
+                                                     told: str) -> None:
     path = tmp_path / "a.stepscope"
     writer = RunWriter.create(path, run_meta(gpu=True) | {"kind": "monitor"})
-    for number in range(2):
+    for number in range(gpus):
         track = writer.track("gpu.power", device=writer.add_device(f"GPU-{number}", number, "NVIDIA H200"))
         for tick in range(101):
             writer.sample(track, START_NS + tick * 100 * MS, 100.0)
     writer.finish("finished", START_NS + 10_000 * MS)
     text = said(capsys, "diagnose", str(path))
     assert "energy: of a step not known: the machine was watched, no command" in text
-    assert "2.0 kJ (556 mWh) over the whole run, by power over time, of GPU 0, GPU 1" in text
+    assert f"{told}\n" in text
 
 
 def test_n14_readings_of_a_part_of_the_run_are_said_to_be_of_a_part(tmp_path: Path, capsys: Any) -> None:

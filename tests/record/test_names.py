@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from profiler.cli._recording import output_path
 from profiler.errors import TakenRunError
 from profiler.record.clock import Clock
 from profiler.record.options import Options
@@ -36,6 +37,17 @@ def test_a_name_of_the_users_is_not_changed(tmp_path: Path) -> None:
     name.write_bytes(b"")
     with pytest.raises(TakenRunError, match="exists already"):
         _create(Options(output=name), Clock())
+
+
+def test_a_name_above_the_working_folder_outlives_that_folder(tmp_path: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    path = output_path(Path("../a.stepscope"), "a", force=False)
+    (tmp_path / "here").rmdir()
+    found, writer = _create(Options(output=path), Clock())
+    writer.finish("finished", 1)
+    assert writer.failed is None and found.output == tmp_path / "a.stepscope"
 
 
 @pytest.mark.parametrize("command", [("record", "--", "true"), ("monitor", "--force", "--duration", "0.1")])

@@ -6,6 +6,7 @@ import pytest
 
 from profiler.analysis.facts import gather
 from profiler.rules.recording import device_errors, other_processes, pcie_slot, throttling
+from profiler.rules.words import evidence
 from profiler.run.reader import Run
 from profiler.run.writer import RunWriter
 from tests.rules.recording.gpu_runs import finding, gpu_facts, memory
@@ -64,3 +65,10 @@ def test_without_a_step_errors_of_every_gpu_are_told_by_name(tmp_path):
 @pytest.mark.parametrize("rule", [device_errors, other_processes, pcie_slot, throttling])
 def test_a_loop_that_nobody_saw_is_not_said_to_run_on_the_cpu(tmp_path, rule):
     assert "no step was seen" in rule.check(watched(tmp_path / "a.stepscope")).lacks
+
+
+@pytest.mark.parametrize(("value", "unit", "text"), [(1, "times", "1 time"), (2, "times", "2 times"),
+                                                     (1, "samples/s", "1 samples/s"), (1, "", "1")])
+def test_one_of_a_thing_is_told_in_the_singular(value, unit, text):
+    found = evidence({"text": "XID 79", "value": value, "unit": unit, "source": "NVML"})[1]
+    assert found.replace("\u00a0", " ") == text
