@@ -12,7 +12,6 @@ from profiler.run.reader import Run
 from tests.cli.hostile import hostile_run
 from tests.run.fuzz import ALLOWED
 
-
 ADDRESSES = ("href", "src", "xlink:href", "srcset", "action")
 
 
