@@ -150,7 +150,7 @@ class ToolBar(QWidget):
         button = Button("", kind="flat", icon=icon)
         button.setFixedWidth(32)
         button.setAccessibleName(text)
-        button.setToolTip(text)
+        button.setToolTip(tip(text))
         button.clicked.connect(lambda: do())
         return button
 
