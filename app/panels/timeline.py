@@ -46,6 +46,7 @@ class TimelinePanel(Deeds):
         self._tell = self._timer(TELL_MS, self._publish)
         self._grow = self._timer(GROW_MS, partial(self._ask_model))
         self._connect()
+        self.body.bar.back.setEnabled(selection.can_go_back)
         if document.info is not None:
             self._on_opened()
 
@@ -113,7 +114,8 @@ class TimelinePanel(Deeds):
         wanted = "trace" if model.traced else "run"
         if self._fitted != wanted:
             self._fitted = wanted
-            self.view.fit(*map(float, model.traced[0] if model.traced else model.limits))
+            first, last = zip(*model.traced) if model.traced else zip(model.limits)
+            self.view.fit(float(min(first)), float(max(last)))
             self.body.share_height(self.scene.height)
         elif followed and (low, high) != (self.view.low, self.view.high):
             self.view.fit()
@@ -248,6 +250,7 @@ class TimelinePanel(Deeds):
                 self.selection.choose(Place(where, place.device, place.name))
 
     def _on_place(self, place: Place) -> None:
+        self.body.bar.back.setEnabled(self.selection.can_go_back)
         info = self.document.info
         if info is None:
             return

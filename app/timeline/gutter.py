@@ -56,7 +56,7 @@ def _name(painter: QPainter, frame: Frame, placed: Placed, width: float) -> None
             write(painter, box, text, "t3", 11, align=Qt.AlignmentFlag.AlignRight)
     if placed.strip.kind == "counter" and placed.state != CLOSED and placed.strip.key in frame.tops:
         top = frame.tops[placed.strip.key]
-        highest = format_number(top, 0 if top >= 10 or top == round(top) else 1)
+        highest = format_number(top, _decimals(top))
         for text, at in ((highest, y + 3), ("0", y + height - 19)):
             write(painter, QRectF(0, at, width - 8, 16), text, "t3", 11, align=Qt.AlignmentFlag.AlignRight)
     painter.restore()
@@ -67,3 +67,8 @@ def _text(painter: QPainter, box: QRectF, text: str, colour: str, size: int, wei
     painter.setFont(font(size, weight))
     shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(box.width()))
     write(painter, box, shown, colour, size, weight)
+
+
+def _decimals(top: float) -> int:
+    """Of the highest value of an axis, which is round."""
+    return next((n for n in range(6) if abs(top * 10**n - round(top * 10**n)) < 1e-6), 6)

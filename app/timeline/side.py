@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QScrollArea, QVBoxLayout, QWidget
@@ -115,8 +117,8 @@ class SidePane(QScrollArea):
                 Column[Part](
                     "Partition", lambda part: part.name, mark="swatch", value=lambda part: part.stage
                 ),
-                Column[Part]("ms", self._ms, right=True, width=76, weight=600),
-                Column[Part]("share", self._share, right=True, width=84, colour="t2"),
+                Column[Part]("ms", self._ms, right=True, width=60, weight=600),
+                Column[Part]("share", self._share, right=True, width=78, colour="t2"),
             ],
             "Partition",
             sum_row=True,
@@ -176,7 +178,8 @@ class SidePane(QScrollArea):
         self.bar.setAccessibleName(", ".join(f"{part.name} {format_ms(part.ns)}" for part in shown.parts))
         self.bar.update()
         total = sum(part.ns for part in shown.parts)
-        self.parts.model_.columns[0].__dict__["title"] = shown.head or "Partition"
+        model = self.parts.model_
+        model.columns = (replace(model.columns[0], title=shown.head or "Partition"), *model.columns[1:])
         name = "window" if total == shown.window else "sum"
         self.parts.show_rows([*shown.parts, Part(name, total, "")] if shown.parts else [])
         self.parts.setVisible(bool(shown.parts))

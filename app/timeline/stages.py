@@ -17,6 +17,9 @@ from profiler.trace.names import Call
 
 _NO_MARK = 255
 _COMMUNICATION = re.compile(r"^(nccl|gloo|mpi|ucc|rccl|c10d)\b|^(nccl|c10d)[:_]|record_param_comms", re.I)
+_WORDS = {
+    stage: re.compile(rf"(^|[^a-z]){stage}([^a-z]|$)", re.I) for stage in ("forward", "backward", "optimizer")
+}  # what users and frameworks call them
 _OPTIMIZER = re.compile(r"^Optimizer\.(step|zero_grad)\b")
 
 
@@ -25,7 +28,9 @@ def of_host(j: Joined, steps: Steps, labels: Labels) -> Small:
     host = j.trace.host
     mark = np.full(len(host), _NO_MARK, np.uint8)
     optimizer = _named(j, _OPTIMIZER)
+    annotation = host.kind == Kind.ANNOTATION
     for rows, stage in (
+        *((annotation & _named(j, pattern), stage) for stage, pattern in _WORDS.items()),
         (j.backward, "backward"),
         (optimizer, "optimizer"),
         (j.fetch, "data"),

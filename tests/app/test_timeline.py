@@ -353,6 +353,12 @@ def test_traces_and_the_probe_share_a_clock(table: Table, tmp_path: Path) -> Non
     shift = int(panel.scene.model.start[first(panel, "Steps, trace")])
     trace = loop(6, wait_us=400).trace()
     assert shift == trace.base_ns + TraceFacts(trace, what_if=False).found.start[0] - START_NS
+    second = first(panel, "Steps, trace") + 1
+    start, end = int(panel.scene.model.start[second]), int(panel.scene.model.end[second])
+    panel.scene.choose_region((start, end))
+    table.settle()
+    told = panel.body.side.region
+    assert (told.t0, told.t1, told.title) == (start, end, "step #11") and told.verdict == "Input-bound"
 
 
 def test_a_growing_run_grows_and_keeps_what_is_chosen(table: Table, tmp_path: Path) -> None:

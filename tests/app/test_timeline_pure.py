@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.timeline import flame, layout, lod, raster, spans
 from app.timeline.build import depths
+from app.timeline.flame import Flame
 from app.timeline.layout import CLOSED, OPEN, WHOLE, Arrangement
 from app.timeline.recorded import Counters, joined
 from app.timeline.scene import short_name
@@ -69,7 +70,7 @@ def test_boxes_are_the_spans_that_are_wide(row: Row, edge: np.ndarray, scale: fl
 
 
 @few
-@given(rows(), st.integers(-100, 3000), st.integers(0, 30))
+@given(rows(), st.integers(-60, 300), st.integers(0, 12))
 def test_a_hit_is_what_brute_force_finds(row: Row, t: int, reach: int) -> None:
     spans_ = list(zip(row.start.tolist(), row.end.tolist()))
     inside = [k for k, (s, e) in enumerate(spans_) if s <= t < e]
@@ -211,6 +212,8 @@ def test_the_flame_view_sums_by_path() -> None:
     told = [[(one.names[n], int(b - a), int(c)) for n, a, b, c in zip(names, row.start, row.end, counts)]
             for names, row, counts in zip(summed.names, summed.rows, summed.counts)]
     assert told == [[("f", 220, 2)], [("g", 160, 3)], [("h", 10, 1)]]
+    row = Row(np.array([0, 10, 40]), np.array([5, 40, 45]), np.zeros(3, np.uint8))
+    assert flame.heavy(Flame((row,), (np.array([0, 1, 0], np.int32),))).names[0].tolist() == [1, 0]
     part = flame.in_order(one, lane, (25, 65))
     assert part.rows[0].start.tolist() == [25] and part.rows[0].end.tolist() == [65]
 
