@@ -82,6 +82,19 @@ def everything(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return kept
 
 
+def rising(rows: Iterable[tuple[Any, ...]], after: int) -> list[tuple[Any, ...]]:
+    """All rows of a question for ids above one, in order, the id first. ValueError when they are not.
+
+    Damaged pages tell the same rows again at each look, which would pile up.
+    """
+    found = everything(rows)
+    for row in found:
+        if row[0] <= after:
+            raise ValueError("rows out of order")
+        after = row[0]
+    return found
+
+
 def _last(path: Path, size: int) -> bytes:
     with path.open("rb") as file:
         file.seek(max(file.seek(0, 2) - size, 0))

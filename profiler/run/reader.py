@@ -16,7 +16,7 @@ from profiler.run import checked
 from profiler.run.alive import recorder_alive
 from profiler.run.decode import Float64, Int64, inflate
 from profiler.run.files import explain
-from profiler.run.guard import everything
+from profiler.run.guard import everything, rising
 from profiler.run.opening import Connection
 from profiler.run.place import log_beside
 from profiler.run.samples import ALWAYS, Kept, Series, count, decimated, load, newest, time_of
@@ -175,7 +175,7 @@ class Run:
             version = db.execute("PRAGMA data_version").fetchone()[0]
             if not after_id and self._events[0] == version:  # asked again for every process of a job
                 return list(self._events[1])
-            rows = everything(db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)))
+            rows = rising(db.execute("SELECT * FROM event WHERE id > ? ORDER BY id", (after_id,)), after_id)
             found = [checked.row(Event, row) for row in rows]
             if not after_id:
                 self._events = version, found
@@ -205,7 +205,7 @@ class Run:
     def output(self, after_id: int = 0) -> list[tuple[int, int, bytes]]:
         """What the target printed: (id, t_ns, bytes)."""
         with self._reading() as db:
-            rows = everything(db.execute(_OUTPUT, (after_id,)))
+            rows = rising(db.execute(_OUTPUT, (after_id,)), after_id)
             return [(int(number), checked.time(t), checked.content(data)) for number, t, data in rows]
 
     def results(self, kind: str) -> list[dict]:

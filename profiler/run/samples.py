@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from profiler.run.decode import Float64, Int64, Part, block, join, journal_row
-from profiler.run.guard import everything
+from profiler.run.guard import everything, rising
 from profiler.run.pyramid import FANOUT, TOP
 
 MOST_KEPT = 1 << 20  # entries of blocks, of up to 32 bytes
@@ -60,11 +60,11 @@ class Kept:
         known = self._range[1] if self._range and self._range[0] == first else None
         if known is None:
             self._parts = {}
-        rows = everything(db.execute("SELECT n, data FROM journal WHERE id > ? ORDER BY id",
-                                     (first - 1 if known is None else known,)))
+        after = first - 1 if known is None else known
+        rows = rising(db.execute("SELECT id, n, data FROM journal WHERE id > ? ORDER BY id", (after,)), after)
         self._range = first, last
         if rows:
-            self._add([journal_row(int(n), data) for n, data in rows])
+            self._add([journal_row(int(n), data) for _, n, data in rows])
 
     def part(self, track: int) -> Part:
         """The samples of a track, in order of time."""

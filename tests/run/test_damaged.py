@@ -130,6 +130,49 @@ def test_cut_and_garbled_files(tmp_path: Path, good: bytes) -> None:
     assert {DamagedRunError, NotARunError} <= seen
 
 
+def _number_last_row(path: Path, table: str, number: int) -> None:
+    """Give the last row of a small table another id, behind SQLite's back."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    data = bytearray(path.read_bytes())
+    page = (root - 1) * size
+    kind, cells = data[page], int.from_bytes(data[page + 3:page + 5], "big")
+    assert kind == 13 and cells > 2, "the table is one leaf"
+    at = page + int.from_bytes(data[page + 6 + 2 * cells:page + 8 + 2 * cells], "big")
+    while data[at] & 128:  # the length of the row
+        at += 1
+    assert data[at + 1] == cells
+    data[at + 1] = number
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("table", ["journal", "event", "output"])
+def test_rows_that_come_again_at_each_look_do_not_pile_up(tmp_path: Path, table: str) -> None:
+    path, clock = tmp_path / "a.stepscope", Clock()
+    writer = RunWriter.create(path, {"start_ns": START}, clock=clock)
+    track = writer.track("host.cpu_util")
+    for i in range(6):
+        writer.sample(track, START + i * SECOND, i)
+        writer.event(START + i, "mark", "info", f"mark {i}")
+        writer.output(START + i, b"step\n")
+        writer.commit()
+        clock.now += 0.1
+    writer.close()
+
+    def look(run: Run) -> int:
+        run.latest(track)
+        newest = run.events()[-1].id, run.output()[-1][0]
+        return len(run.values(track)[0]) + len(run.events(newest[0])) + len(run.output(newest[1]))
+
+    with Run.open(path) as run:
+        assert [look(run) for _ in range(3)] == [6] * 3
+    _number_last_row(path, table, 1)  # the newest is the first: those between are newer for ever
+    with pytest.raises(DamagedRunError), Run.open(path) as run:
+        look(run)
+
+
 def test_garbled_wal(tmp_path: Path) -> None:
     """A -wal is taken up to its first damaged frame."""
     path, log = tmp_path / "a.stepscope", tmp_path / "a.stepscope-wal"
