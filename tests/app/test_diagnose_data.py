@@ -24,39 +24,10 @@ from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import evidence
 from profiler.run.reader import Run
 from profiler.run.results import append_result
+from tests.app.diagnosing import CEILINGS, RESULT
 from tests.app.story import baseline, without_gpu
 from tests.reference import TRACES
 from tests.runs import make_run
-
-REMEDY = {"setting": "num_workers", "from": 0, "to": 8}
-RESULT: dict[str, Any] = {
-    "kind": "verify", "remedy": REMEDY, "unit": "step", "outcome": "improvement", "score": "hit",
-    "reason": "",
-    "prediction": {"scenario": "no_input_wait", "speedup": 1.85, "low": 1.7, "high": 2.0, "at_most": False},
-    "ratio": {"median": 1.84, "low": 1.79, "high": 1.9, "pairs": 5, "coverage": 0.94},
-    "pairs": [{"ratio": r, "counts": r < 2} for r in (1.79, 1.81, 1.84, 1.86, 1.9, 2.4)],
-    "step_ms": {"a": 52.3, "b": 28.4}, "throughput": {"a": 1224.0, "b": 2254.0, "unit": "samples/s"},
-    "loss": None, "notes": ["A note"],
-}
-
-
-def level(ms: float) -> dict[str, float]:
-    return {"median": ms, "low": 0.9 * ms, "high": 1.1 * ms}
-
-
-def ceiling(name: str, title: str, ms: float, **loader: int) -> dict[str, Any]:
-    return {"name": name, "title": title, "runs": 2, "step_ms": level(ms), "throughput": level(64e3 / ms),
-            "stages_ms": {}, "loader": loader}
-
-
-CEILINGS: dict[str, Any] = {
-    "kind": "ceilings", "unit": "samples", "repeats": 2, "absent": [], "left_out": [], "notes": [],
-    "leaning": {"text": "The run leans on the loader."},
-    "stages": [ceiling("real", "the run as it is", 52.3),
-               ceiling("loader", "loader alone", 36.2, num_workers=0),
-               ceiling("device", "no input, no copies", 16.4)],
-    "loader_ms": {},
-}
 
 
 @pytest.fixture(scope="module")
