@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.live.charts import pick_device
+from app.live.series import newest
 from app.live.side import FactRow
 from app.live.state import Live
 from profiler.model import Device
@@ -53,16 +54,16 @@ class _Moment:
         return FactRow("Step", format_count(int(steps.index[i]) + 1), format_ms(wall))
 
     def device_rows(self) -> list[FactRow]:
-        util = self.pair("gpu.util", "gpu.mem_util")
+        util, busy = format_share(self.of("gpu.util")), format_share(self.of("gpu.mem_util"))
         used, free = self.of("gpu.mem_used"), self.of("gpu.mem_free")
         free_text = format_gib(free)
         power, sm = format_power(self.of("gpu.power")), format_clock(self.of("gpu.clock_sm"))
         pcie, both = (_join(_gigabytes(self.of("gpu.pcie_rx")), _gigabytes(self.of("gpu.pcie_tx"))),
                       _gigabytes(self.of("gpu.pcie_both")))
         return [
-            FactRow("GPU, memory ctrl.", util),
+            FactRow("Utilization", util, f"memory ctrl. {busy}" if busy else ""),
             FactRow("Memory used", format_gib(used), f"{free_text} free" if free_text else ""),
-            FactRow("Power, clock", _join(power, sm), format_temperature(self.of("gpu.temperature"))),
+            FactRow("Power", power, _join(sm, format_temperature(self.of("gpu.temperature")))),
             FactRow("PCIe, both ways", f"{both}\u00a0GB/s") if both else
             FactRow("PCIe rx, tx", f"{pcie}\u00a0GB/s" if pcie else ""),
         ]
@@ -78,9 +79,6 @@ class _Moment:
                     f"target {format_gib(rss)}" if rss is not None else ""),
         ]
 
-    def pair(self, first: str, second: str) -> str:
-        return _join(format_share(self.of(first)), format_share(self.of(second)))
-
     def of(self, metric: str) -> float | None:
         """The sample nearest to the moment; None where none is near."""
         device = self.device.id if self.device and metric.startswith("gpu.") else None
@@ -88,8 +86,7 @@ class _Moment:
         if not tracks:
             return None
         if self.newest:
-            latest = self.run.latest(tracks[0].id)
-            return latest[1] if latest else None
+            return newest(self.run, self.live.intervals, tracks[0])
         reach = int(REACH * (self.live.intervals.usual(self.run, tracks[0].id) or 1e9) / 2)
         times, values = self.run.values(tracks[0].id, self.t_ns - reach, self.t_ns + reach)
         if not len(times):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.live.series import find_gaps, to_band, to_curve
+from app.live.series import find_gaps, newest, to_band, to_curve
 from app.live.state import Live, Where
 from app.live.steps import bars
 from app.widgets.chart_data import CurveData, Folded, Line, Note, RowData, StepBars, Stretch
@@ -167,8 +167,7 @@ class RowReader:
             return None
         series = self.run.series(track.id, self.t0, self.t1, points=int(self.where.width))
         x, y = to_curve(series, self.run.start_ns, self.live.intervals.usual(self.run, track.id), scale)
-        latest = self.run.latest(track.id)
-        value = None if latest is None else latest[1]
+        value = newest(self.run, self.live.intervals, track)
         return Line(name, x, y, colour, dashed, None, None if value is None else value * scale,
                     "" if value is None else text(value))
 

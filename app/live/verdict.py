@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.live.state import Live
-from profiler.analysis.facts import Facts
+from profiler.analysis.facts import HEALTH, Facts
 from profiler.experiments.change import ENVIRONMENT, first_testable
 from profiler.experiments.program import recorded_program
 from profiler.model import Event
@@ -96,11 +96,25 @@ def _no_steps(run: Run, live: Live, recording: bool) -> VerdictData:
     absent = [event.text for event in live.events if event.kind == "probe_absent"]
     if absent:
         return VerdictData("unknown", "No steps", ((absent[-1].split("\n")[0], False),))
+    broken = _broken(live.events)
     if recording:
         return VerdictData("waiting", "Waiting for the first step",
-                           (("The machine is being recorded already", False),))
+                           ((broken[-1] if broken else "The machine is being recorded already", False),))
+    if broken:
+        return VerdictData("unknown", "No steps", ((broken[-1], False),))
     return VerdictData("unknown", "No steps", (("No process of this run sent steps", False),),
                        "A loop with a torch DataLoader, or a backward pass, is seen without a change to it.")
+
+
+def _broken(events: Sequence[Event]) -> list[str]:
+    """Errors that the GPUs reported, without those of a GPU that answers again."""
+    found: dict[int, Event] = {}
+    for event in events:
+        if event.kind in HEALTH and event.severity == "error":
+            found[event.id] = event
+        elif event.kind == "device_back":
+            found = {k: e for k, e in found.items() if (e.kind, e.device) != ("device_lost", event.device)}
+    return [event.text for event in found.values()]
 
 
 def _standing(event: Event, now_ns: int) -> VerdictData:
