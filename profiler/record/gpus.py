@@ -188,7 +188,7 @@ class GpuReader:
 
     def _hear(self, message: list[Any]) -> None:
         if message[0] == "done":
-            self._done = True
+            self._done, self.cpu_share = True, 0.0
             return
         name, now, cpu, rss, told = message
         if name != "ticks":

@@ -66,6 +66,16 @@ def test_cpu_of_the_reader_is_the_recorders_in_share_and_sum() -> None:
     assert overhead.summary()["cpu_s"] >= 7 and overhead.summary()["peak_rss"] > 21_000 * 1024
 
 
+def test_a_reader_that_is_done_costs_nothing_any_more() -> None:
+    """Without a GPU it ends at once: its share of the first second is not that of all later ones."""
+    one = reader(ListSink())
+    for k in (0, 1):
+        one._hear(["ticks", (100 + k) * SECOND, k * SECOND, 20_000, {}])
+    assert one.cpu_share == 1.0
+    one._hear(["done"])
+    assert one.cpu_share == 0.0
+
+
 def test_deaths_are_told_a_bounded_number_of_times() -> None:
     sink = ListSink()
     one = reader(sink)
