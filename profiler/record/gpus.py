@@ -195,7 +195,7 @@ class GpuReader:
             raise BadRecord
         now, cpu = count(now), count(cpu)
         self.cpu_ns += max(0, cpu - self._used[1])
-        if now > self._used[0]:
+        if now > self._used[0] and not self._done:
             self.cpu_share = max(0, cpu - self._used[1]) / (now - self._used[0]) if self._used[0] else 0.0
         self._used = now, cpu
         self.peak_rss = max(self.peak_rss, count(rss))

@@ -74,6 +74,8 @@ def test_a_reader_that_is_done_costs_nothing_any_more() -> None:
     assert one.cpu_share == 1.0
     one._hear(["done"])
     assert one.cpu_share == 0.0
+    one._hear(["ticks", 101 * SECOND + 100, SECOND + 99, 20_000, {}])  # its last words, after that
+    assert (one.cpu_share, one.cpu_ns) == (0.0, SECOND + 99)
 
 
 def test_deaths_are_told_a_bounded_number_of_times() -> None:
