@@ -12,6 +12,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from app.spec import LaunchSpec
+from profiler.run.alive import process_start
 
 # A stop asks, then insists, then ends the recorder itself: done within five seconds.
 KILL_AFTER_MS = 2500
@@ -45,6 +46,7 @@ class Recorder(QObject):
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._end: Mapping[str, Any] | None = None
         self._error = ""
+        self._pid: int | None = None  # of the target
         self._timers = [self._timer(KILL_AFTER_MS, self.kill), self._timer(END_AFTER_MS, self._end_process)]
 
     def _timer(self, after_ms: int, do: Any) -> QTimer:
@@ -64,7 +66,7 @@ class Recorder(QObject):
             raise RuntimeError("a recording runs already")
         argv = spec.argv()
         self.spec, self.run_path, self._end, self._error = spec, None, None, ""
-        self._pending = b""
+        self._pending, self._pid = b"", None
         self._stderr.clear()
         process = QProcess(self)
         process.setProgram(argv[0])
@@ -160,6 +162,7 @@ class Recorder(QObject):
         event = message.get("event")
         if event == "started":
             self.run_path = Path(str(message["run"]))
+            self._pid = message.get("pid")
             if self.state is State.STARTING:
                 self._set_state(State.RECORDING)
             self.started.emit(self.run_path)
@@ -173,6 +176,12 @@ class Recorder(QObject):
         elif event == "resumed":
             self._error = ""
             self.told.emit(f"the recording goes on. {message.get('message', '')}", "warn")
+
+    def _goes_on(self) -> str:
+        """What is left of a recorder that died: a command of the user's; a workload of ours ends with it."""
+        if self.spec is None or not self.spec.command or self._pid is None:
+            return ""
+        return f". The command goes on as process {self._pid}" if process_start(self._pid) is not None else ""
 
     def _on_stderr(self) -> None:
         if self._process is None:
@@ -202,6 +211,6 @@ class Recorder(QObject):
             return
         killed = status is QProcess.ExitStatus.CrashExit
         how = f"was killed by signal {code}" if killed else f"ended with status {code}"
-        reason = self._error or f"the recorder {how}"
+        reason = (self._error or f"the recorder {how}") + self._goes_on()
         tail = self.stderr_tail()
         self.failed.emit(f"{reason}\n{tail}" if tail and tail not in reason else reason)

@@ -129,7 +129,8 @@ def test_a_killed_recorder_leaves_a_partial_run(recorder: Recorder, qtbot: QtBot
     children = psutil.Process().children(recursive=True)
     with qtbot.waitSignal(recorder.failed, timeout=LONG) as failed:
         os.kill(recorder._process.processId(), signal.SIGKILL)
-    assert failed.args[0].startswith("the recorder was killed by signal 9")
+    assert failed.args[0].startswith("the recorder was killed by signal 9. The command goes on as process ")
+    assert int(failed.args[0].splitlines()[0].split()[-1]) in [child.pid for child in children]
     with Run.open(path) as run:
         assert run.state == "partial"
     for child in children:  # a user's command goes on unharmed; here it is ours to end
