@@ -187,8 +187,8 @@ def test_a_driver_that_went_away_is_one_lost_device_and_comes_back(start_amd: St
 def test_n11_a_call_that_hangs_costs_its_own_fields(
     start_amd: Start, monkeypatch: pytest.MonkeyPatch, source: str, call: str
 ) -> None:
-    monkeypatch.setattr(amd, "PATIENCE_S", 0.05)
-    monkeypatch.setattr(amd_slow, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(amd, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(amd_slow, "PATIENCE_S", 0.2)
     both = start_amd()
     both.read(2)
     both.read_slow(3)
