@@ -68,6 +68,7 @@ ENTRIES = (
     Entry("View", "timeline:pan_right", "Move to later times", "D", "", local=True),
     Entry("View", "timeline:next_step", "Choose the next step", ".", "", local=True),
     Entry("View", "timeline:previous_step", "Choose the step before", ",", "", local=True),
+    Entry("View", "timeline:choose_span_as_region", "Region of the selected span", "R", "", local=True),
     Entry("View", "timeline:pin", "Pin the lane of the selected span", "P", "follow", local=True),
     Entry("View", "theme:system", "Theme of the system", "", "theme", line_before=True, checkable=True),
     Entry("View", "theme:light", "Light theme", "", "theme", checkable=True),

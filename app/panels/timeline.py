@@ -173,7 +173,7 @@ class TimelinePanel(Deeds):
             self.document.query(
                 "timeline-counters",
                 lambda run: recorded.counters(run, t0, t1, 3 * width),
-                self.scene.show_counters,
+                self._show_counters,
             )
 
     def _host_lane(self) -> str:
@@ -181,6 +181,12 @@ class TimelinePanel(Deeds):
         model, span = self.scene.model, self.scene.selected
         lane = model.lanes[model.lane_of(model.row_of(span))] if span >= 0 else None
         return lane.key if lane is not None and lane.kind in ("host", "python") else ""
+
+    def _show_counters(self, found: Counters) -> None:
+        height = self.scene.height
+        self.scene.show_counters(found)
+        if self.scene.height != height:
+            self.body.share_height(self.scene.height)
 
     def _has_counters(self) -> bool:
         had = self.scene.counters

@@ -43,6 +43,8 @@ class TimelineBody(QWidget):
         self._head.box.addWidget(Hairline())
         self._lanes = self._column(self.mini, self.ruler, self.canvas)
         self._upper = self._splitter(Qt.Orientation.Vertical, self._lanes, self.flame)
+        self._upper.splitterMoved.connect(self._on_moved)
+        self._moved = False  # by the user: then the lanes keep their height
         self._splitter_ = self._splitter(Qt.Orientation.Horizontal, self._upper, self.side)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -118,13 +120,19 @@ class TimelineBody(QWidget):
     def share_height(self, wanted: int) -> None:
         """Give the lanes what they need, as far as the flame view keeps its least."""
         whole = sum(self._upper.sizes())
+        if self._moved:
+            return
         lanes = min(wanted + self.mini.height() + self.ruler.height() + 8, whole - FLAME)
         self._upper.setSizes([max(lanes, 200), whole - max(lanes, 200)])
+
+    def _on_moved(self, *_: int) -> None:
+        self._moved = True
 
     def show_error(self, text: str) -> None:
         self._say(text, error=True)
 
     def reset_layout(self) -> None:
+        self._moved = False
         self._splitter_.setSizes([max(480, self.width() - WIDTH), WIDTH])
         self._upper.setSizes([max(200, self.height() - FLAME), FLAME])
 

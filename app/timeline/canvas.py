@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -183,6 +184,15 @@ class Canvas(QWidget):
             room = 0.2 * (end - start)
             self.view.show_range(start - room, end + room)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """By the key: the menu of the lane of the selected span. By the mouse it is a press."""
+        if event.reason() != QContextMenuEvent.Reason.Keyboard or self.scene.selected < 0:
+            return
+        where = self.scene.placed_of(self.scene.model.row_of(self.scene.selected))
+        if where is not None:
+            y = self.make_frame().y(where[0])
+            self.menu_wanted.emit(where[0], self.mapToGlobal(QPoint(GUTTER, y)))
+
     def leaveEvent(self, event: QEvent) -> None:
         self.pointer = None
 
@@ -200,7 +210,7 @@ class Canvas(QWidget):
         else:
             model = self.scene.model
             length = format_time(float(model.end[span] - model.start[span]))
-            text = f"{model.text(span)}\n{length}"
+            text = f"{model.text(span)[:500]}\n{length}"
         QToolTip.showText(where, tip(text), self)
 
     # The keyboard.

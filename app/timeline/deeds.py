@@ -44,6 +44,7 @@ class Deeds(QWidget):
             "D": self.pan_right,
             "F": self.fit,
             "P": self.pin,
+            "R": self.choose_span_as_region,
             ".": self.next_step,
             ",": self.previous_step,
             "Ctrl+F": self.focus_search,
@@ -92,6 +93,12 @@ class Deeds(QWidget):
         if where is not None:
             self.scene.arrangement.pin(where[0].strip.key)
             self.scene.arrange()
+
+    def choose_span_as_region(self) -> None:
+        """The time of the selected span becomes the region."""
+        model, span = self.scene.model, self.scene.selected
+        if span >= 0:
+            self.scene.choose_region((int(model.start[span]), int(model.end[span])))
 
     def next_step(self) -> None:
         self._step(1)

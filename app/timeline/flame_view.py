@@ -134,7 +134,7 @@ class _Rows(QWidget):
             if found is not None:
                 k, place = found
                 row, n = self.flame.rows[k], int(self.flame.counts[k][place])
-                name = self.scene.model.names[int(self.flame.names[k][place])]
+                name = self.scene.model.names[int(self.flame.names[k][place])][:500]
                 calls = f"\n{format_count(n)} calls" if n > 1 else ""
                 text = f"{name}\n{format_time(float(row.end[place] - row.start[place]))}{calls}"
             QToolTip.showText(event.globalPos(), tip(text), self)

@@ -199,9 +199,8 @@ def of_steps(steps: RecordedSteps, t0: int, t1: int, start_ns: int) -> Region:
         ("Slowest step", format_ms(float(wall.max()))),
         ("In steps", format_share(total / (t1 - t0))),
     )
-    sentence = (
-        f"{biggest.name} takes {format_share(biggest.ns / total)} of the steps. No trace covers this time."
-    )
+    name = biggest.name[:1].upper() + biggest.name[1:]
+    sentence = f"{name} takes {format_share(biggest.ns / total)} of the steps. No trace covers this time."
     return Region(
         t0, t1, title, head="Stages on the host", parts=parts, figures=figures, sentence=sentence
     )

@@ -14,10 +14,13 @@ from app.timeline.recorded import CounterRow, Counters
 from app.timeline.spans import EMPTY, Ints, Model
 from profiler.rules.words import kernel_title
 
+MOST = 200  # characters of a name that are looked at: a span is not wider
+
 
 @lru_cache(maxsize=8192)
 def short_name(name: str) -> str:
     """A name as it fits on a span: of a kernel without return type, namespaces and templates."""
+    name = name[:MOST]
     text = kernel_title(name)
     if name.startswith("void ") or "<" in text:
         text = text.split("<")[0].split("(")[0]

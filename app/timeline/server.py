@@ -30,6 +30,7 @@ from profiler.run.reader import Run
 from profiler.trace.merge import extent, merged
 from profiler.trace.model import NONE, Trace
 
+FAR = 3600 * 10**9  # ns from a run at which a trace is of another clock
 SHOWS = 0.7  # share of the progress that is reading; the rest is working out
 
 
@@ -44,10 +45,10 @@ class Reader:
             known = [item.process for item, _ in found] if run.meta.get("kind") != "import" else None
         traces = [trace for _, trace in found]
         groups = of_processes(traces, known)
-        pairs = [
-            (whole := merged([traces[k] for k in group]), _shift(whole, found[group[0]][0], start))
-            for group in groups
-        ]
+        pairs = []
+        for group in groups:
+            whole = merged([traces[k] for k in group])
+            pairs.append((whole, _shift(whole, found[group[0]][0], start, self.range_ns[1], notes)))
         self.processes = build.processes(pairs)
         builder = Builder()
         builder.notes += notes
@@ -121,10 +122,15 @@ def _read(run: Run, progress: Callable[[float], None], notes: list[str]) -> list
     return found
 
 
-def _shift(trace: Trace, item: Attachment, start: int) -> int:
-    """What makes times of a trace those of the run. A trace without a clock ends when it was stored."""
-    if trace.absolute or not item.t_ns or item.process is None:
+def _shift(trace: Trace, item: Attachment, start: int, long: int, notes: list[str]) -> int:
+    """What makes times of a trace those of a run from `start` on that is `long` ns.
+
+    A trace of a recording whose clock is none, or is far from that of the run, ends when it was stored.
+    """
+    first, last = (t + trace.base_ns - start for t in extent(trace))
+    if item.process is None or (trace.absolute and first < long + FAR and last > -FAR):
         return trace.base_ns - start
+    notes.append(f"{item.name} does not share the run's clock: it is drawn to end when it was stored.")
     return item.t_ns - start - extent(trace)[1]
 
 

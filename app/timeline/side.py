@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QScrollArea, QVBoxLayout, QWidget
 
@@ -20,6 +20,7 @@ from app.widgets.table import Column, Table
 from profiler.units import format_ms, format_share, format_time, ms_decimals
 
 WIDTH, LEAST = 320, 280
+MOST_NAME = 2000  # characters that are shown of a span's name
 HINT = "Drag across the lanes, press a step, or use the keys . and , : what the time went to is told here."
 HINT_SPAN = "Press a span, or walk with the arrow keys. Enter brings the keyboard here."
 
@@ -105,6 +106,7 @@ class SidePane(QScrollArea):
     def _region_parts(self, box: QBoxLayout) -> None:
         self.head = PaneHeader("Region")
         self.clear_button = Button("", kind="flat", icon="close")
+        self.clear_button.setFixedWidth(28)
         self.clear_button.setAccessibleName("Clear the region")
         self.clear_button.setToolTip("Clear the region (Esc)")
         self.clear_button.clicked.connect(self.cleared)
@@ -203,11 +205,12 @@ class SidePane(QScrollArea):
     def take_focus(self) -> None:
         """Bring the keyboard to the details, where they can be read and copied."""
         (self.pairs if self.pairs.isVisible() else self.parts).setFocus()
-        self.ensureWidgetVisible(self.name)
+        QTimer.singleShot(0, lambda: self.ensureWidgetVisible(self.pairs))  # once it is laid out
 
 
 def _breakable(name: str) -> str:
     """With places at which a line may end, of a kernel's name that has no blanks."""
+    name = name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
     for mark in ("::", ", ", "<", "_"):
         name = name.replace(mark, f"{mark}\u200b")
     return name

@@ -1,76 +1,28 @@
-"""The Timeline screen on an imported run, a recorded one with and without a trace, and a growing one."""
+"""The Timeline screen on an imported run: what is shown equals the analysis; mouse, theme, size."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app import theme
-from app.document import Document
-from app.panels.timeline import TimelinePanel
-from app.selection import Place, Selection
-from app.timeline import frame
+from app.selection import Place
 from app.timeline.canvas import GUTTER
 from profiler.analysis.trace.breakdown.partition import partition
-from profiler.cli import main
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.words import class_title
-from tests.app.story import Story
-from tests.cli.test_diagnose_trace import GPU, with_trace
-from tests.rules.trace.loops import loop
-from tests.runs import START_NS, make_run
-from tests.traces import Timeline
-
-WAIT = 60_000  # ms
-
-
-def line() -> Timeline:
-    return loop(12, wait_us=400).memory(1000, 512, allocated=2048, reserved=4096)
+from tests.app.timeline_table import WAIT, Table, click, first, import_line, line, middle, titles
 
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("timeline")
-    assert main(["import", str(line().save(folder / "t.json.gz")), "-o", str(folder / "t.stepscope")]) == 0
-    return folder / "t.stepscope"
-
-
-class Table:
-    """A panel of its own with the document that it shows."""
-
-    def __init__(self, qtbot: QtBot) -> None:
-        self.qtbot, self.document, self.selection = qtbot, Document(), Selection()
-        self.panel = TimelinePanel(self.document, self.selection)
-        qtbot.addWidget(self.panel)
-        self.panel.resize(1536, 940)
-        self.panel.show()
-
-    def open(self, path: Path, trace: bool = True) -> TimelinePanel:
-        with self.qtbot.waitSignal(self.document.opened, timeout=WAIT):
-            self.document.open(path)
-        panel = self.panel
-        self.qtbot.waitUntil(lambda: bool(panel.scene.model.traced) if trace else bool(panel.scene.placed),
-                             timeout=WAIT)
-        self.settle()
-        return panel
-
-    def settle(self) -> None:
-        keys = ("timeline", "timeline-counters", "timeline-flame", "timeline-region")
-        self.qtbot.waitUntil(
-            lambda: not self.panel._wait.isActive() and not any(map(self.document.busy, keys))
-            and not any(map(self.panel.helper.busy, ("region", "span"))), timeout=WAIT)
-
-    def close(self) -> None:
-        self.panel.shut_down()
-        self.document.shutdown()
+    return import_line(tmp_path_factory.mktemp("timeline"))
 
 
 @pytest.fixture
@@ -78,27 +30,6 @@ def table(qtbot: QtBot, dark: None) -> Iterator[Table]:
     result = Table(qtbot)
     yield result
     result.close()
-
-
-def titles(panel: TimelinePanel) -> list[str]:
-    return [placed.strip.title for placed in panel.scene.placed]
-
-
-def first(panel: TimelinePanel, title: str, row: int = 0) -> int:
-    """The first span of a row of a lane."""
-    lane = next(lane for lane in panel.scene.model.lanes if lane.title == title)
-    return int(panel.scene.model.edges[lane.first + row])
-
-
-def middle(panel: TimelinePanel, span: int) -> QPoint:
-    box = frame.box_of(panel.body.canvas.make_frame(), span)
-    assert box is not None
-    return box.center().toPoint()
-
-
-def click(table: Table, at: QPoint) -> None:
-    table.qtbot.mouseClick(table.panel.body.canvas, Qt.MouseButton.LeftButton, pos=at)
-    table.settle()
 
 
 def test_lanes_of_an_imported_trace(table: Table, imported: Path) -> None:
@@ -198,112 +129,6 @@ def test_a_kernel_tells_what_launched_it(table: Table, imported: Path) -> None:
     assert panel.body.side.span_head.title.text() == "Selected kernel"
 
 
-def test_arrows_walk_from_span_to_span(table: Table, imported: Path) -> None:
-    panel, canvas, qtbot = table.open(imported), table.panel.body.canvas, table.qtbot
-    canvas.setFocus()
-    panel.scene.select(first(panel, "Stream 7"))
-    qtbot.keyClick(canvas, Qt.Key.Key_Left)
-    assert panel.scene.selected == first(panel, "Stream 7")  # there is none before
-    qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    assert panel.scene.selected == first(panel, "Stream 7") + 1
-    qtbot.keyClick(canvas, Qt.Key.Key_Up)
-    model = panel.scene.model
-    assert model.lanes[model.lane_of(model.row_of(panel.scene.selected))].title == "CPU main"
-    assert "CPU main: " in canvas.accessibleDescription()
-    qtbot.keyClick(canvas, Qt.Key.Key_Down)
-    assert model.lanes[model.lane_of(model.row_of(panel.scene.selected))].title == "Stream 7"
-    table.settle()
-    qtbot.keyClick(canvas, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: panel.body.side.pairs.hasFocus(), timeout=WAIT)
-
-
-def test_keys_zoom_pan_fit_and_pin(table: Table, imported: Path) -> None:
-    panel, canvas, qtbot = table.open(imported), table.panel.body.canvas, table.qtbot
-    canvas.setFocus()
-    whole = panel.view.span
-    qtbot.keyClick(canvas, "w")
-    qtbot.waitUntil(lambda: panel.view.span < whole, timeout=WAIT)
-    before = panel.view.x0
-    qtbot.keyClick(canvas, "d")
-    qtbot.waitUntil(lambda: panel.view.x0 > before, timeout=WAIT)
-    qtbot.keyClick(canvas, "a")
-    qtbot.waitUntil(lambda: panel.view.x0 == pytest.approx(before), timeout=WAIT)
-    qtbot.keyClick(canvas, "s")
-    qtbot.keyClick(canvas, "f")
-    qtbot.waitUntil(lambda: panel.view.span == pytest.approx(whole), timeout=WAIT)
-    panel.scene.select(first(panel, "Stream 7"))
-    qtbot.keyClick(canvas, "p")
-    qtbot.waitUntil(lambda: titles(panel)[0] == "Stream 7", timeout=WAIT)
-    qtbot.keyClick(canvas, ".")
-    qtbot.waitUntil(lambda: panel.scene.region is not None, timeout=WAIT)
-
-
-def test_the_wheel_zooms_at_the_cursor(table: Table, imported: Path) -> None:
-    panel, canvas = table.open(imported), table.panel.body.canvas
-    panel.view.show_range(1e6, 3e6)
-    at = QPointF(GUTTER + 300, 60)
-    t, span = canvas.make_frame().t(at.x()), panel.view.span
-    wheel = QWheelEvent(at, canvas.mapToGlobal(at), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton,
-                        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False)
-    QApplication.sendEvent(canvas, wheel)
-    assert panel.view.span < span
-    assert canvas.make_frame().t(at.x()) == pytest.approx(t, abs=2 * canvas.make_frame().ns_per_px)
-
-
-def test_a_search_counts_and_goes_to_its_hits(table: Table, imported: Path) -> None:
-    panel, tools, qtbot = table.open(imported), table.panel.body.tools, table.qtbot
-    panel.focus_search()
-    qtbot.keyClicks(tools.field, "relu_kernel")
-    assert tools.count.text() == "240 found" and len(panel.scene.found) == 240
-    qtbot.keyClick(tools.field, Qt.Key.Key_Return)
-    assert panel.scene.model.text(panel.scene.selected) == "relu_kernel"
-    chosen, count = panel.scene.selected, tools.count.text()
-    qtbot.keyClick(tools.field, Qt.Key.Key_Return)
-    assert panel.scene.selected == chosen + 1 and tools.count.text() != count
-    qtbot.keyClick(tools.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
-    assert panel.scene.selected == chosen and tools.count.text() == count
-    assert panel.view.x0 <= panel.scene.model.start[chosen] <= panel.view.x1
-    qtbot.keyClick(tools.field, Qt.Key.Key_Escape)
-    assert not panel.scene.searching and tools.count.isHidden()
-
-
-def test_lanes_are_hidden_and_found_again(table: Table, imported: Path) -> None:
-    panel = table.open(imported)
-    span = first(panel, "Stream 7")
-    key = next(p.strip.key for p in panel.scene.placed if p.strip.title == "Stream 7")
-    panel.body.tools._show({key}, False)
-    assert "Stream 7" not in titles(panel) and panel.body.tools.lanes.text() == "4 of 5 lanes"
-    panel.body.tools._fill_menu()
-    assert any(a.isCheckable() and not a.isChecked() for a in panel.body.tools.menu.actions())
-    panel.show_span(span)  # as a hit of a search does
-    assert "Stream 7" in titles(panel) and panel.body.tools.lanes.text() == "All lanes"
-
-
-def test_marks_come_and_go(table: Table, imported: Path) -> None:
-    panel = table.open(imported)
-    panel.body.canvas.pointer = None
-    panel.mark()
-    assert len(panel.scene.marks) == 1
-    panel.mark()
-    assert not panel.scene.marks
-
-
-def test_the_flame_view_shows_the_region(table: Table, imported: Path) -> None:
-    panel = table.open(imported)
-    panel.next_step()
-    table.settle()
-    found = panel.body.flame.rows.flame
-    assert (found.x0, found.x1) == panel.scene.region and found.rows
-    panel.body.flame.order.button("heavy").click()
-    table.settle()
-    heavy = panel.body.flame.rows.flame
-    names = [panel.scene.model.names[int(code)] for code in heavy.names[0]]
-    assert "aten::relu" in names and heavy.counts[0][names.index("aten::relu")] == 20
-    panel.body.flame.order.button("modules").click()
-    table.settle()
-    assert not panel.body.flame.rows.flame.rows and "no modules" in panel.body.flame.rows.reason
-
-
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_it_is_drawn_in_both_themes_and_any_size(table: Table, imported: Path, qapp: QApplication,
                                                  mode: str) -> None:
@@ -323,86 +148,3 @@ def test_it_is_drawn_in_both_themes_and_any_size(table: Table, imported: Path, q
     assert not panel.body.side.isVisible()  # lanes and side pane take turns
     panel.body.canvas.details_wanted.emit()
     assert panel.body.side.isVisible() and not panel.body.canvas.isVisible()
-
-
-def test_a_run_without_a_trace_shows_the_stages_of_the_probe(table: Table, tmp_path: Path) -> None:
-    run = make_run(tmp_path / "r.stepscope", steps=40, gpu={"gpu.util": 0.3, "gpu.power": 210.0})
-    panel = table.open(run, trace=False)
-    table.qtbot.waitUntil(lambda: "Power" in titles(panel), timeout=WAIT)
-    assert titles(panel)[:2] == ["Steps", "Stages"] and "Utilization" in titles(panel)
-    assert panel.body.notice().startswith("No trace in this run")
-    panel.next_step()
-    table.settle()
-    told = panel.body.side.region
-    assert told is not None and not told.verdict  # stages make no verdict of a region
-    assert {p.name: p.ns / 1e6 for p in told.parts}["data wait"] == pytest.approx(36.2)
-    assert sum(p.ns for p in told.parts) == told.window
-    start, end = panel.scene.steps()
-    panel.scene.choose_region((int(start[3]), int(end[7])))
-    table.settle()
-    assert panel.body.side.region.title == "5 steps"
-    panel.scene.choose_region((int(start[3]) + 10, int(end[3]) - 10))
-    table.settle()
-    assert panel.body.side.region.title == "no whole step"
-
-
-def test_traces_and_the_probe_share_a_clock(table: Table, tmp_path: Path) -> None:
-    path = with_trace(tmp_path / "a.stepscope", loop(6, wait_us=400), **GPU)
-    panel = table.open(path)
-    assert titles(panel)[:4] == ["Steps", "Stages", "Steps, trace", "CPU main"]
-    shift = int(panel.scene.model.start[first(panel, "Steps, trace")])
-    trace = loop(6, wait_us=400).trace()
-    assert shift == trace.base_ns + TraceFacts(trace, what_if=False).found.start[0] - START_NS
-    second = first(panel, "Steps, trace") + 1
-    start, end = int(panel.scene.model.start[second]), int(panel.scene.model.end[second])
-    panel.scene.choose_region((start, end))
-    table.settle()
-    told = panel.body.side.region
-    assert (told.t0, told.t1, told.title) == (start, end, "step #11") and told.verdict == "Input-bound"
-
-
-def test_a_growing_run_grows_and_keeps_what_is_chosen(table: Table, tmp_path: Path) -> None:
-    story = Story(tmp_path / "g.stepscope", cpu_only=True)
-    story.writer.set_meta("recorder_pid", os.getpid())
-    story.advance(8.0)
-    panel = table.open(story.path, trace=False)
-    table.qtbot.waitUntil(lambda: len(panel.scene.model) > 0, timeout=WAIT)
-    panel.next_step()
-    panel.scene.select(first(panel, "Stages") + 2)
-    before, text = len(panel.scene.model), panel.scene.model.text(panel.scene.selected)
-    start, region = int(panel.scene.model.start[panel.scene.selected]), panel.scene.region
-    story.advance(12.0)
-    table.qtbot.waitUntil(lambda: len(panel.scene.model) > before, timeout=WAIT)
-    model = panel.scene.model
-    assert panel.scene.region == region
-    assert model.text(panel.scene.selected) == text and model.start[panel.scene.selected] == start
-    story.finish(12.0)
-    story.writer.close()
-
-
-def test_a_trace_that_cannot_be_read_is_told(table: Table, tmp_path: Path) -> None:
-    path = with_trace(tmp_path / "b.stepscope", loop(), valid=False, **GPU)
-    panel = table.open(path, trace=False)
-    table.qtbot.waitUntil(lambda: "0.trace.json" in panel.body.notice(), timeout=WAIT)
-    assert titles(panel)[:2] == ["Steps", "Stages"]  # the rest is there
-
-
-def test_an_empty_run_says_what_is_missing(table: Table, tmp_path: Path) -> None:
-    path = make_run(tmp_path / "e.stepscope", steps=0)
-    with table.qtbot.waitSignal(table.document.opened, timeout=WAIT):
-        table.document.open(path)
-    table.qtbot.waitUntil(lambda: "neither a trace nor steps" in table.panel.body.notice(), timeout=WAIT)
-    for do in (table.panel.next_step, table.panel.fit, table.panel.pin, table.panel.mark):
-        do()
-    table.panel.body.canvas.walk(1, 0)
-    table.panel.grab()
-
-
-def test_a_reader_that_dies_is_told_and_the_rest_works(table: Table, imported: Path) -> None:
-    panel = table.open(imported)
-    assert panel.helper._process is not None
-    panel.helper._process.kill()
-    table.qtbot.waitUntil(lambda: panel.body.notice().startswith("The trace cannot be shown"), timeout=WAIT)
-    panel.next_step()
-    table.settle()
-    assert panel.body.side.region is not None
