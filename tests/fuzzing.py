@@ -14,6 +14,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-HANG_S = 60
+HANG_S = 60  # of the processor's time: what others do meanwhile makes no hang
+ASLEEP_S = 15 * HANG_S  # that pass
 FOR_EVER = 1 << 62  # cases
 Data = bytes | Mapping[str, bytes]  # of the one file, or of several in one folder by their names
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
@@ -52,6 +54,11 @@ def _peak() -> int:
     return 0
 
 
+def _cpu() -> float:
+    """Seconds of the processor's time so far, of children that have ended too."""
+    return sum(os.times()[:4])
+
+
 def _forget() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
@@ -62,6 +69,7 @@ def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int, until: floa
     It ends before a case that would begin after `until`, seconds of the monotonic clock.
     """
     resource.setrlimit(resource.RLIMIT_AS, (fuzz.addresses, fuzz.addresses))
+    faulthandler.register(signal.SIGPROF, chain=True)  # says where it is, and then it ends
     sources = fuzz.source()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, count, stride):
@@ -71,18 +79,20 @@ def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int, until: floa
             print(json.dumps({"begin": number, "done": done}), flush=True)
             path = put(Path(tempfile.mkdtemp(dir=folder)), name, data)
             _forget()
-            faulthandler.dump_traceback_later(HANG_S, exit=True)
-            begin, reason = time.perf_counter(), ""
+            signal.setitimer(signal.ITIMER_PROF, HANG_S)
+            faulthandler.dump_traceback_later(ASLEEP_S, exit=True)
+            begin, reason = _cpu(), ""
             try:
                 outcome = fuzz.examine(path)
             except Exception as error:
                 outcome, reason = "failure", _reason(error)
             faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_PROF, 0)
             peak = _peak()
             if peak > fuzz.memory:
                 outcome, reason = "failure", f"{reason} {peak >> 20} MiB resident".strip()
             print(json.dumps({"end": number, "outcome": outcome, "reason": reason, "peak": peak,
-                              "seconds": time.perf_counter() - begin}), flush=True)
+                              "seconds": _cpu() - begin}), flush=True)
             shutil.rmtree(path.parent, ignore_errors=True)
 
 
@@ -157,7 +167,7 @@ def report(fuzz: Fuzz, records: list[dict[str, Any]], count: int, seed: int, kee
     print(", ".join(f"{n} {name}" for name, n in outcomes.most_common()))
     if records:
         slow, large = max(records, key=lambda r: r["seconds"]), max(records, key=lambda r: r["peak"])
-        print(f"slowest {slow['seconds']:.2f} s (case {slow['number']}: {slow['done']}), "
+        print(f"slowest {slow['seconds']:.2f} s of CPU (case {slow['number']}: {slow['done']}), "
               f"largest {large['peak'] >> 20} MiB (case {large['number']}: {large['done']})")
     failures: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
     for record in records:
