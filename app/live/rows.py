@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.live.series import find_gaps, newest, to_band, to_curve
+from app.live.series import find_gaps, newest, silence, to_band, to_curve
 from app.live.state import Live, Where
 from app.live.steps import bars
 from app.widgets.chart_data import CurveData, Folded, Line, Note, RowData, StepBars, Stretch
@@ -28,6 +28,7 @@ from profiler.units import (
 )
 
 GIB, GB = 2.0**30, 1e9
+REASONS = "gap", "source_stuck", "source_off", "device_lost"
 MARGIN = 0.02  # of the span, read beyond the view so that lines go on to its edges
 SPIKE = 1.35  # times the median of the view: a step worth a remark
 
@@ -202,6 +203,9 @@ class RowReader:
             return []
         series = self.run.series(track.id, self.t0, self.t1, points=int(self.where.width))
         found = find_gaps(series, self.run.start_ns, self.live.intervals.usual(self.run, track.id))
+        if (open_end := silence(self.run, self.live.intervals, track)) is not None:
+            x0, x1 = ((t_ns - self.run.start_ns) / 1e9 for t_ns in open_end)
+            found.append(Stretch(x0, x1, f"no data for {x1 - x0:.1f}\u00a0s"))
         return [self._explained(gap) for gap in found]
 
     def _explained(self, gap: Stretch) -> Stretch:
@@ -210,7 +214,7 @@ class RowReader:
         for event in self.live.events:
             at = (event.t_ns - start) / 1e9
             said = event.data.get("reason")
-            if event.kind in ("gap", "source_stuck", "source_off") and gap.x0 - 1 <= at <= gap.x1 + 1:
+            if event.kind in REASONS and gap.x0 - 1 <= at <= gap.x1 + 1:
                 return replace(gap, text=f"{gap.text}: {said or event.text}")
         return gap
 

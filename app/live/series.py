@@ -15,7 +15,7 @@ from profiler.run.reader import Run, Series
 GAP = 3.0  # a distance above so many usual intervals is missing data
 FIRST = 64  # samples from which the usual interval is read
 LATE_NS = 2e9  # how much later than the host's a sample of a GPU may come
-RARE_NS = 1e10  # the interval of a series of which little is known
+RARE_NS = 1e9  # the interval of a series of which little is known
 
 
 def seconds(t_ns: NDArray[np.int64], start_ns: int) -> Floats:
@@ -44,13 +44,17 @@ class Intervals:
 def newest(run: Run, intervals: Intervals, track: Track) -> float | None:
     """The newest value of a track; of a GPU that is not read any more, while the host still is, None."""
     latest = run.latest(track.id)
-    if latest is None:
-        return None
+    return None if latest is None or silence(run, intervals, track) is not None else latest[1]
+
+
+def silence(run: Run, intervals: Intervals, track: Track) -> tuple[int, int] | None:
+    """(its last sample, the newest of the host) in ns, of a GPU that is not read any more; else None."""
+    latest = run.latest(track.id) if track.metric.startswith("gpu.") else None
     host = [sample[0] for one in run.find("host.cpu") if (sample := run.latest(one.id))]
-    if not host or not track.metric.startswith("gpu."):
-        return latest[1]
+    if latest is None or not host:
+        return None
     reach = GAP * (intervals.usual(run, track.id) or RARE_NS) + LATE_NS
-    return latest[1] if max(host) - latest[0] <= reach else None
+    return (latest[0], max(host)) if max(host) - latest[0] > reach else None
 
 
 def to_curve(

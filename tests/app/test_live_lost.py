@@ -39,11 +39,17 @@ def lost_at(path: Path, tick: int, state: str = "recording") -> Iterator[Run]:
             yield run
 
 
+def power(run: Run) -> CurveData:
+    live = Live()
+    live.refresh(run)
+    data = next(row for row in charts.query(run, live, Where(0, 12, 400)).rows if row.key == "power").data
+    assert isinstance(data, CurveData)
+    return data
+
+
 def shown(run: Run) -> tuple[str, str]:
     """Power in the side pane, and beside the chart's line."""
-    rows = {row.key: row for row in charts.query(run, Live(), Where(0, 12, 400)).rows}
-    data = rows["power"].data
-    assert isinstance(data, CurveData)
+    data = power(run)
     said = {row.name: row.value for row in crosshair.query(run, Live(), None, None).rows}
     return said["Power"].replace("\u00a0", " "), data.lines[0].text.replace("\u00a0", " ")
 
@@ -51,6 +57,19 @@ def shown(run: Run) -> tuple[str, str]:
 @pytest.mark.parametrize("state", ["recording", "finished"])
 def test_a_value_of_before_the_gpu_was_lost_is_not_the_newest(tmp_path: Path, state: str) -> None:
     with lost_at(tmp_path / "r.stepscope", 46, state) as run:
+        assert shown(run) == ("", "")
+
+
+def test_the_time_since_the_gpu_was_lost_is_hatched_with_its_reason(tmp_path: Path) -> None:
+    with lost_at(tmp_path / "r.stepscope", 46) as run:
+        (gap,) = power(run).gaps
+        assert (gap.x0, gap.x1) == pytest.approx((4.6, 11.9)) and LOST in gap.text
+    with lost_at(tmp_path / "s.stepscope", 119) as run:
+        assert not power(run).gaps
+
+
+def test_a_rare_value_of_before_the_gpu_was_lost_is_not_the_newest(tmp_path: Path) -> None:
+    with lost_at(tmp_path / "r.stepscope", 2) as run:  # too few samples to know how often they come
         assert shown(run) == ("", "")
 
 
