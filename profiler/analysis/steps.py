@@ -115,7 +115,7 @@ def load_steps(run: Run, process: int | None = None, t0_ns: int | None = None,
     def column(metric: str) -> FloatArray:
         return _aligned(end, *_values(run, process, metric, t0_ns, t1_ns))
 
-    walls = np.rint(wall).astype(np.int64)
+    walls = _whole(wall)
     unit, per_sample = work(run)
     extras = {name: column(f"step.{name}") for name in EXTRAS}
     extras["samples"] = extras["samples"] * per_sample
@@ -178,4 +178,5 @@ def _aligned(wanted: IntArray, t_ns: IntArray, values: FloatArray) -> FloatArray
 
 
 def _whole(values: FloatArray) -> IntArray:
-    return np.rint(np.nan_to_num(values)).astype(np.int64)
+    """Whole numbers; what is none, or more than any real value of a damaged run, within their range."""
+    return np.rint(np.clip(np.nan_to_num(values), -2.0**62, 2.0**62)).astype(np.int64)

@@ -1,6 +1,9 @@
 """Steps as arrays, read from a run file."""
 
+import warnings
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +75,22 @@ def test_a_run_without_steps(tmp_path):
         assert training_process(run) is None
         steps = load_steps(run)
     assert len(steps) == 0 and steps.process is None
+
+
+@pytest.mark.parametrize("ns", [1e290, -1e290])
+def test_lengths_that_no_step_has_are_read_without_a_word(tmp_path, ns):
+    """As in a damaged run: numpy would warn, in the user's terminal."""
+    path = tmp_path / "a.stepscope"
+    writer = RunWriter.create(path, run_meta())
+    process = writer.add_process(1, "target")
+    for i in range(3):
+        for metric, value in (("step.index", i), ("step.wall", ns), ("step.data", ns), ("step.flags", 0)):
+            writer.sample(writer.track(metric, process=process), START_NS + i * 1_000_000, value)
+    writer.finish("finished", START_NS + 10_000_000)
+    with warnings.catch_warnings(), Run.open(path) as run:
+        warnings.simplefilter("error")
+        steps = load_steps(run, process)
+    assert np.sign(steps.wall).tolist() == [np.sign(ns)] * 3
 
 
 def test_selecting_keeps_columns_together():
