@@ -129,6 +129,7 @@ PLAIN = """
 """
 
 
+@pytest.mark.slow
 def test_a_plain_script_goes_through_unedited(tmp_path: Path) -> None:
     path = script(tmp_path, PLAIN, "train.py")
     text = path.read_text()

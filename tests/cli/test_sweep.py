@@ -250,6 +250,7 @@ def test_the_sampler_finds_a_peak_and_draws_the_same_again(tmp_path: Path) -> No
     assert again == points and none.order == []
 
 
+@pytest.mark.slow
 def test_two_points_of_a_real_workload(tmp_path: Path) -> None:
     done = subprocess.run(
         own_command("sweep", "--workload", "input_starved", "--set", "size=smallest", "--grid", "workers=0,2",
