@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiler.analysis.series import gaps
+from profiler.analysis.series import gaps, spacing
 from profiler.model import mapping
 from profiler.report import devices
 from profiler.rules.words import failure, format_plain, listed, pairs, setting
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Rows = list[tuple[str, str]]
 OUTPUT_LINES = 40
 MOST_EVENTS = 100
+LATE_NS = 2e9  # how much later than the host's a sample of a GPU may come
 WATCHED = ("gpu.util", "gpu.power", "gpu.pcie_rx", "host.cpu", "target.cpu")  # one or two of each source
 
 
@@ -140,14 +141,19 @@ def missing(run: Run) -> list[str]:
 def holes(run: Run) -> list[str]:
     """Times without samples, by signal: gaps are left open in the charts."""
     found, labels = [], {device.id: device.label for device in run.devices}
+    host = max((latest[0] for one in run.find("host.cpu") if (latest := run.latest(one.id))), default=None)
     for metric in WATCHED:
         for track in run.find(metric):
             series = run.series(track.id, points=2000)
             spans = gaps(series.t_ns)
+            several = track.device is not None and len(run.devices) > 1
+            device = f" of {labels[track.device]}" if several and track.device in labels else ""
+            since = int(series.t_ns[-1]) if len(series.t_ns) and metric.startswith("gpu.") else None
+            if since and host and host - since > 3 * np.nan_to_num(spacing(series.t_ns)) + LATE_NS:
+                found.append(f"{metric}{device}: none after {clock(since - run.start_ns)}, "
+                             f"the last {format_time(host - since)}")
             if len(spans):
                 lost = int(np.diff(spans, axis=1).sum())
-                several = track.device is not None and len(run.devices) > 1
-                device = f" of {labels[track.device]}" if several and track.device in labels else ""
                 count = "1 gap" if len(spans) == 1 else f"{len(spans)} gaps"
                 found.append(f"{metric}{device}: {count}, {format_time(lost)} in all, the first at "
                              f"{clock(int(spans[0, 0]) - run.start_ns)}")

@@ -12,6 +12,7 @@ from app.tokens import DARK, LIGHT
 from profiler.errors import RunError
 from profiler.model import STAGES
 from profiler.paths import ASSETS
+from profiler.report import facts
 from profiler.report.html import render, write
 from profiler.run.reader import Run
 from profiler.run.results import append_result
@@ -198,3 +199,19 @@ def test_a_run_without_a_step_gives_its_reason_once_in_a_table(tmp_path: Path) -
     assert words.count("no step was seen") <= 6
     assert "Of a sample, of a step, mean power in these steps, of stages" in words
     assert re.search(r"Memory calls, .*Copies to the device", words)
+
+
+def test_a_gpu_that_is_lost_before_the_end_is_among_the_times_without_data(tmp_path: Path) -> None:
+    path = tmp_path / "a.stepscope"
+    writer = RunWriter.create(path, run_meta(gpu=True))
+    power = writer.track("gpu.power", device=writer.add_device("GPU-0", 0, "NVIDIA H200"))
+    whole, host = writer.track("gpu.util", device=1), writer.track("host.cpu")
+    for tick in range(120):
+        t_ns = START_NS + tick * 100_000_000
+        for track in (whole, host) if tick > 46 else (power, whole, host):
+            writer.sample(track, t_ns, 0.5)
+    writer.finish("finished", START_NS + 20_000_000_000)
+    with Run.open(path) as run:
+        (hole,) = facts.holes(run)
+    assert hole.startswith("gpu.power: none after ")
+    assert hole.replace("\u00a0", " ").endswith("the last 7.3 s")
