@@ -104,12 +104,12 @@ class Runner(QObject):
     def _on_finished(self, result: object) -> None:
         if self._mine():
             self.measured.emit(self.experiment.kind, result)
-            self._next()
+        self._next()
 
     def _on_failed(self, text: str) -> None:
         if self._mine():
             self.trouble = text
-            self._next()
+        self._next()
 
 
 class Score(QObject):

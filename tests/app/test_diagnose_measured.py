@@ -18,6 +18,7 @@ from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 from profiler.run.results import append_result
 from tests.app.diagnosing import CEILINGS, RESULT, WAIT, Desk, helper
+from tests.runs import make_run
 
 
 @pytest.fixture(autouse=True)
@@ -136,3 +137,18 @@ def test_a_trace_is_analysed_by_itself_once(desk: Desk, monkeypatch: pytest.Monk
     assert len(asked) == 2
 
 
+
+
+def test_what_is_cancelled_with_its_run_says_nothing_of_the_next(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    desk.open()
+    helper(monkeypatch, None, waits=True)
+    desk.panel.runner.verify(["input_bound", "prefetch"])
+    desk.qtbot.waitUntil(lambda: desk.panel.runner.share is not None, timeout=WAIT)
+    other = make_run(tmp_path / "other.stepscope", stages={"forward": 30.0, "backward": 60.0}, workers=None)
+    with desk.qtbot.waitSignal(desk.panel.runner.experiment.failed, timeout=WAIT):
+        desk.document.open(other)
+    desk.qtbot.waitUntil(lambda: desk.panel.data is not None, timeout=WAIT)
+    assert not desk.panel.runner.waiting and not desk.panel.runner.trouble
+    assert not desk.panel.progress.isVisible()
