@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class TimelinePanel(Deeds):
         self._lanes: Path | None = None  # the file with the lanes of the traces
         self._fitted = ""  # what the view was fitted to: the run, or its trace
         self._stale: set[str] = set()
+        self._unread = False  # the run's traces, which are read when this screen is looked at
+        self._asked = 0.0
         self._wait = self._timer(ASK_MS, self._ask)
         self._tell = self._timer(TELL_MS, self._publish)
         self._grow = self._timer(GROW_MS, partial(self._ask_model))
@@ -78,7 +81,7 @@ class TimelinePanel(Deeds):
 
     def _on_opened(self, *_: object) -> None:
         self.helper.end()
-        self._lanes, self._fitted = None, ""
+        self._lanes, self._fitted, self._unread = None, "", False
         self.scene.arrangement = type(self.scene.arrangement)()
         self.body.show_info(self.document.info)
         self.body.tools.field.clear()
@@ -103,6 +106,7 @@ class TimelinePanel(Deeds):
             self._grow.start()
             return
         self.body.show_info(self.document.info)
+        self._asked = monotonic()
         self.document.query("timeline", partial(query, traced=self._lanes), self._show_model, self._on_failed)
 
     def _show_model(self, answer: tuple[Model, bool]) -> None:
@@ -117,15 +121,15 @@ class TimelinePanel(Deeds):
             first, last = zip(*model.traced) if model.traced else zip(model.limits)
             self.view.fit(float(min(first)), float(max(last)))
             self.body.share_height(self.scene.height)
+            self._on_place(self.selection.place)  # what was chosen on another screen before this one was made
         elif followed and (low, high) != (self.view.low, self.view.high):
             self.view.fit()
         self.body.show_model(model, has_trace, self.document.recording)
         start, end = self.scene.steps()
         self.body.bar.show_step(format_ms(float(np.median(end - start))) if len(start) else "")
-        if has_trace and self._lanes is None and not self.document.recording and not self.helper.running:
-            self.body.bar.show_progress("Reading the trace")
-            if self.document.path is not None:
-                self.helper.read(self.document.path)
+        self._unread = has_trace and self._lanes is None and not self.document.recording
+        # A long run takes longer: then it is looked at less often.
+        self._grow.setInterval(max(GROW_MS, round(10_000 * (monotonic() - self._asked))))
         self._later("counters", "flame", "region")
 
     def _on_lanes(self, path: Path) -> None:
@@ -158,6 +162,10 @@ class TimelinePanel(Deeds):
     def _ask(self) -> None:
         if not self.isVisible():
             return
+        if self._unread and not self.helper.running and self.document.path is not None:
+            self._unread = False
+            self.body.bar.show_progress("Reading the trace")
+            self.helper.read(self.document.path)
         stale, self._stale = self._stale, set()
         if "region" in stale:
             self._ask_region()

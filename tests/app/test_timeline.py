@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app import theme
+from app.panels.timeline import TimelinePanel
 from app.selection import Place
 from app.timeline.canvas import GUTTER
 from profiler.analysis.trace.breakdown.partition import partition
@@ -94,15 +95,23 @@ def test_a_drag_selects_a_region_and_escape_clears_it(table: Table, imported: Pa
     assert panel.scene.region == tuple(t - info.start_ns for t in wanted)
 
 
-def test_what_another_screen_chose_is_shown_when_the_run_opens(table: Table, imported: Path) -> None:
+def test_what_another_screen_chose_is_shown(table: Table, imported: Path, qtbot: QtBot) -> None:
     panel = table.open(imported)
     start, end = panel.scene.steps()
     info = table.document.info
     assert info is not None
-    table.selection.choose(Place((info.start_ns + int(start[2]), info.start_ns + int(end[2]))))
+    place = Place((info.start_ns + int(start[2]), info.start_ns + int(end[2])))
+    table.selection.choose(place)
     table.settle()
     assert panel.scene.region == (start[2], end[2])
     assert panel.body.side.region is not None and panel.body.side.region.title == "step #12"
+    late = TimelinePanel(table.document, table.selection)  # made after it was chosen
+    qtbot.addWidget(late)
+    late.show()
+    qtbot.waitUntil(lambda: late.scene.region == (start[2], end[2]), timeout=WAIT)
+    qtbot.waitUntil(lambda: not late._tell.isActive(), timeout=WAIT)
+    assert table.selection.place == place
+    late.shut_down()
 
 
 def test_a_kernel_tells_what_launched_it(table: Table, imported: Path) -> None:

@@ -121,6 +121,19 @@ def test_a_trace_that_cannot_be_read_is_told(table: Table, tmp_path: Path) -> No
     assert titles(panel)[:2] == ["Steps", "Stages"]  # the rest is there
 
 
+def test_a_trace_is_read_when_the_screen_is_looked_at(table: Table, imported: Path) -> None:
+    table.panel.hide()
+    with table.qtbot.waitSignal(table.document.opened, timeout=WAIT):
+        table.document.open(imported)
+    table.qtbot.waitUntil(lambda: table.panel._unread, timeout=WAIT)
+    table.settle()
+    assert not table.panel.helper.running
+    table.panel.show()
+    table.qtbot.waitUntil(lambda: bool(table.panel.scene.model.traced), timeout=WAIT)
+    table.document.close()
+    assert not table.panel.helper.running and not table.panel.scene.placed
+
+
 def test_an_empty_run_says_what_is_missing(table: Table, tmp_path: Path) -> None:
     path = make_run(tmp_path / "e.stepscope", steps=0)
     with table.qtbot.waitSignal(table.document.opened, timeout=WAIT):
