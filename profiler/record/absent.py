@@ -15,6 +15,7 @@ from profiler.paths import PROBE
 from profiler.sources import Clock
 
 HELP = "import stepscope; stepscope.attach()"
+ELSEWHERE = "its steps go to another recording, which was started inside this one"
 LOOKS_S = (2.0, 5.0, 10.0, 30.0)  # after the start; then once a minute
 MOST_TOLD = 20  # processes: in a day thousands may come and go
 GRACE_S = 4.0  # between torch being mapped and the probe's first line lies the import
@@ -82,7 +83,9 @@ class AbsentProbes:
                 if len(self._told) >= MOST_TOLD:
                     continue
                 self._told.add(pid)
-                text = f"Process {pid} uses torch and sends no steps: {why}. This line in it helps: {HELP}"
+                text = f"Process {pid} uses torch and sends no steps: {why}"
+                if why != ELSEWHERE:
+                    text += f". This line in it helps: {HELP}"
                 sink.event(clock.now_ns(), "probe_absent", "warning", text,
                            data={"pid": pid, "cause": why, "help": HELP})
 
@@ -103,7 +106,10 @@ def cause(process: psutil.Process, spool: Path) -> str:
                 if letter in _SKIPPING:
                     return f"{_SKIPPING[letter]} skips the probe"
     env = process.environ()
-    if env.get("STEPSCOPE_SPOOL") != str(spool):
+    other = env.get("STEPSCOPE_SPOOL")
+    if other != str(spool):
+        if other and Path(other).is_dir():  # else the recording has ended
+            return ELSEWHERE
         return "it was started without our environment"
     if str(PROBE) not in env.get("PYTHONPATH", "").split(os.pathsep):
         return "its PYTHONPATH was replaced"

@@ -24,3 +24,17 @@ def test_only_the_first_processes_without_a_probe_are_told(tmp_path: Path,
         probes.look()
         probes._tell(sink, Clock(), 0.0)
     assert [event.data["pid"] for event in sink.events] == list(range(1000, 1000 + absent.MOST_TOLD))
+
+
+def test_a_command_that_another_recording_inside_this_one_has_is_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = SimpleNamespace(pid=7, parents=list, cmdline=lambda: ["python", "train.py"],
+                            environ=lambda: {"STEPSCOPE_SPOOL": str(tmp_path / "inner")})
+    (tmp_path / "inner").mkdir()
+    monkeypatch.setattr(absent, "_has_torch", lambda pid: True)
+    probes = absent.AbsentProbes(lambda: [inner], tmp_path)  # type: ignore[list-item]
+    sink = ListSink()
+    probes.look()
+    probes._tell(sink, Clock(), 0.0)
+    assert sink.events[0].text.endswith(absent.ELSEWHERE)  # and no line of code that would not help
