@@ -121,7 +121,7 @@ def test_a_run_without_steps_says_so(tmp_path: Path) -> None:
 
 
 def test_a_growing_run_is_diagnosed_by_what_it_does_now(tmp_path: Path) -> None:
-    path = make_run(tmp_path / "r.stepscope", state="recording")
+    path = make_run(tmp_path / "r.stepscope", state="recording", data_cpu=4.0)
     told = asked(path)
     assert told.recording and told.word == "input_bound"
     assert not told.findings[0].testable and "after this recording" in told.findings[0].why_not
@@ -171,7 +171,9 @@ def test_stored_results_are_shown_at_once(tmp_path: Path) -> None:
     assert remedy is not None
     append_result(path, "experiment", RESULT | {"remedy": remedy.to_json(), "score": "miss"})
     append_result(path, "experiment", RESULT | {"remedy": remedy.to_json()})
-    append_result(path, "experiment", RESULT | {"remedy": {"setting": "threads", "from": 2, "to": 1}})
+    append_result(path, "experiment", RESULT | {
+        "remedy": {"setting": "threads", "from": 2, "to": 1},
+        "ratio": {"median": 9.0, "low": 8.0, "high": 9.5}})
     append_result(path, "ceilings", CEILINGS)
     told = asked(path)
     shown = told.findings[0].ratios
