@@ -109,9 +109,9 @@ def of_device(traced: Traced, row: int, span: int, numbers: Numbers) -> Details:
             shape = f"{format_count(int(device.grid[row]))}, {format_count(int(device.block[row]))}"
             pairs.append(("Grid, block", shape, False))
         if device.registers[row] > 0:
-            pairs.append(("Registers a thread", format_count(int(device.registers[row])), False))
+            pairs.append(("Registers", format_count(int(device.registers[row])), False))
         if device.shared[row] > 0:
-            pairs.append(("Shared a block", format_bytes(int(device.shared[row])), False))
+            pairs.append(("Shared memory", format_bytes(int(device.shared[row])), False))
     if device.bytes[row] > 0:
         pairs.append(("Size", format_bytes(int(device.bytes[row])), False))
         if long > 0:
