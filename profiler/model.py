@@ -111,6 +111,9 @@ class Sink(Protocol):
 
     def update_process(self, process: int, properties: Mapping[str, Any]) -> None: ...
 
+    def end_process(self, process: int) -> None:
+        """It is gone: no sample of its tracks comes any more."""
+
     def track(self, metric: str, *, device: int | None = None, process: int | None = None,
               index: int | None = None, properties: Mapping[str, Any] | None = None) -> int: ...
 

@@ -37,6 +37,7 @@ class OpenBlocks:
     def __init__(self) -> None:
         self._tracks: dict[int, _Open] = {}
         self._idle: dict[int, tuple[int, bytes]] = {}  # first, and what their pyramids must still know
+        self._ended: set[int] = set()  # tracks that get no more samples
         self.rows: list[BlockRow] = []  # ready to be written; the caller clears it when they are
         self._queue: list[int] = []  # tracks that have not had their turn
         self.newest_us = -(1 << 62)
@@ -69,13 +70,22 @@ class OpenBlocks:
                 for start in range(0, count, MOST):
                     self._sample_rows(track, block, slice(start, start + MOST))
                 block.times, block.values = array("q"), array("d")
-            idle = not count and now - block.since >= IDLE_SECONDS
+            ended = track in self._ended
+            idle = not count and (ended or now - block.since >= IDLE_SECONDS)
             for level, entries in block.pyramid.blocks(all_of_them=whole or idle):
                 self.rows.append(_group_row(track, level, entries))
             if idle:
-                self._idle[track] = block.first, block.pyramid.rest()
                 del self._tracks[track]
+                self._ended.discard(track)
+                if not ended:
+                    self._idle[track] = block.first, block.pyramid.rest()
         return not self._queue
+
+    def end(self, tracks: Sequence[int]) -> None:
+        """These get no more samples: nothing of them is kept once their blocks are written."""
+        for track in tracks:
+            if self._idle.pop(track, None) is None and track in self._tracks:
+                self._ended.add(track)
 
     def _woken(self, track: int) -> _Open:
         """A track that is new, or has samples again."""

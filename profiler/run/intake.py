@@ -40,7 +40,8 @@ class Intake:
         self._devices: dict[str, int] = {}
         self._processes: dict[tuple[int, int | None], int] = {}
         self._process_rows: dict[int, list[Any]] = {}  # columns; properties as a dict
-        self._tracks: dict[tuple[Any, ...], int] = {}
+        self._tracks: dict[int | None, dict[tuple[Any, ...], int]] = {}  # by process
+        self._last_track = 0
 
     def set_meta(self, key: str, value: Any) -> None:
         """A fact about the run as a whole; `value` is anything JSON has."""
@@ -79,15 +80,21 @@ class Intake:
             row[6].update(properties)
             self._describe(PUT_PROCESS, (*row[:6], to_json(row[6])))
 
+    def end_process(self, process: int) -> None:
+        """It is gone: what its tracks need in memory is let go of. In a day thousands of processes end."""
+        with self._lock:
+            self._pending.ended += self._tracks.pop(process, {}).values()
+
     def track(self, metric: str, *, device: int | None = None, process: int | None = None,
               index: int | None = None, properties: Mapping[str, Any] | None = None) -> int:
         """The id of a track; of the known one when there is one of the same metric and owner."""
-        key = (metric, device, process, index)
         with self._lock:
-            if (known := self._tracks.get(key)) is not None:
-                return known
-            number = self._tracks[key] = len(self._tracks) + 1
-            self._describe(PUT_TRACK, (number, *key, to_json(dict(properties or {}))))
+            known = self._tracks.setdefault(process, {})
+            number = known.get((metric, device, index))
+            if number is None:
+                number = known[metric, device, index] = self._last_track = self._last_track + 1
+                self._describe(PUT_TRACK, (number, metric, device, process, index,
+                                           to_json(dict(properties or {}))))
             return number
 
     def sample(self, track: int, t_ns: int, value: float) -> None:

@@ -18,6 +18,7 @@ class Pending:
 
     rows: list[Row] = field(default_factory=list)
     samples: list[tuple[int, int, float]] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)  # tracks that get no samples after these
     described: bool = False  # meta, device, process or track changed
 
     def replace_meta(self, key: str) -> None:

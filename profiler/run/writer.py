@@ -134,7 +134,7 @@ class RunWriter(Intake):
         if not self._on or (self.failed is not None and self._clock() < self._retry_at and not whole):
             return
         with self._lock:
-            if self._pending.rows or self._pending.samples:
+            if self._pending.rows or self._pending.samples or self._pending.ended:
                 self._backlog.append(self._pending)
                 self._pending = Pending()
         for last in (False, True):  # what fails once may go well at once, without what needs most room
@@ -162,13 +162,14 @@ class RunWriter(Intake):
                 put(db, statement, row)
             if pending.described:
                 db.execute(BUMP)
-            if not pending.samples:
-                return
-            tracks, times_ns, values = zip(*pending.samples, strict=True)
-            times = [int(t + 500) // 1000 for t in times_ns]
-            self._put_journal(tracks, times, values)
-        self._blocks.add(tracks, times, values, self._clock())
-        self._journaled += len(times)
+            if pending.samples:
+                tracks, times_ns, values = zip(*pending.samples, strict=True)
+                times = [int(t + 500) // 1000 for t in times_ns]
+                self._put_journal(tracks, times, values)
+        if pending.samples:
+            self._blocks.add(tracks, times, values, self._clock())
+            self._journaled += len(times)
+        self._blocks.end(pending.ended)
 
     def _flush(self, whole: bool) -> None:
         """Blocks in, journal empty: one transaction, so that no sample is in both or in neither."""

@@ -74,6 +74,7 @@ class Segments:
         self._directory = directory
         self._at = 0, 0  # the segment that is being read
         self._over: set[tuple[int, int]] = set()
+        self.gone: list[int] = []  # pids that have said that they end, and did; whoever reads it clears it
         self._open: dict[tuple[int, int], Segment] = {}
         self.torn: dict[int, int] = {}  # pid -> lines that lost their end or were overlong
 
@@ -90,7 +91,9 @@ class Segments:
             self._at = pid, number
             for line in segment.lines():
                 yield pid, line
-            closed = closed or (self._at in self._over and start_of(pid) is None)
+            if self._at in self._over and not closed and start_of(pid) is None:
+                closed = True
+                self.gone.append(pid)
             self._count(pid, segment.overlong + (closed and segment.unfinished))
             segment.overlong = 0
             if closed:

@@ -86,6 +86,9 @@ class PipeSink:
     def update_process(self, process: int, properties: Mapping[str, Any]) -> None:
         _refuse()
 
+    def end_process(self, process: int) -> None:
+        _refuse()
+
     def attach(self, t_ns: int, kind: str, name: str, data: bytes, *, process: int | None = None,
                properties: Mapping[str, Any] | None = None) -> None:
         _refuse()

@@ -96,6 +96,7 @@ class SpoolSource:
             self._tell_damage(pid, sink, clock)
         for process in self._processes.values():
             self._tell_dropped(process, sink, clock)
+        self._let_go(sink)
         now = time.monotonic_ns()
         if now - self._looked_ns >= LOOK_NS:
             self._looked_ns = now
@@ -123,6 +124,14 @@ class SpoolSource:
             process.take(record[0], record)
         if record[0] == "bye":
             self._segments.over()
+
+    def _let_go(self, sink: Sink) -> None:
+        """Tell which processes are gone. The target itself may still get values of others' measuring."""
+        for pid in self._segments.gone:
+            known = self._processes.get(pid)
+            if known is not None and (self._target is None or known.process != self._target.process):
+                sink.end_process(known.process)
+        self._segments.gone.clear()
 
     def _of(self, pid: int, sink: Sink, clock: Clock) -> ProbedProcess:
         if pid not in self._processes:

@@ -18,6 +18,7 @@ class ListSink:
         self.devices: list[Device] = []
         self.processes: list[Process] = []
         self.tracks: list[Track] = []
+        self.ended: list[int] = []  # processes
         self.samples: list[tuple[int, int, float]] = []
         self.events: list[Event] = []
         self.attachments: list[tuple[Attachment, bytes]] = []
@@ -62,6 +63,9 @@ class ListSink:
     def update_process(self, process: int, properties: Mapping[str, Any]) -> None:
         known = self.processes[process - 1]
         self.processes[process - 1] = replace(known, properties={**known.properties, **properties})
+
+    def end_process(self, process: int) -> None:
+        self.ended.append(process)
 
     def track(
         self,

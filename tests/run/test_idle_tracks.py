@@ -78,3 +78,41 @@ def test_tracks_of_processes_that_are_gone_take_little_memory() -> None:
         tracemalloc.stop()
     assert not open_blocks._tracks
     assert held / 1000 < 500, f"{held / 1000:.0f} bytes for each track"
+
+
+def test_tracks_of_a_process_that_is_told_to_be_gone_take_none(tmp_path: Path) -> None:
+    now = [0.0]
+    writer = RunWriter.create(tmp_path / "a.stepscope", {"start_ns": START}, clock=lambda: now[0])
+    gone, lives = writer.add_process(70, "python", started_ns=1), writer.add_process(71, "python")
+    first = writer.track("step.wall", process=gone)
+    second = writer.track("step.wall", process=lives)
+    for i in range(300):
+        writer.sample(first, START + i * MS, float(i))
+        writer.sample(second, START + i * MS, float(-i))
+    writer.end_process(gone)
+    writer.end_process(gone)  # told twice
+    writer.commit()
+    _wait(writer, now, blocks.LONGEST_SECONDS)
+    assert first not in writer._blocks._tracks and second in writer._blocks._tracks
+    assert not writer._blocks._idle and not writer._blocks._ended
+    other = writer.track("step.data", process=lives)
+    assert other > second and writer.track("step.wall", process=lives) == second
+    writer.finish("finished", START + round(now[0] * 1e9))
+    with Run.open(writer.path) as run:
+        assert run.values(first)[1].tolist() == list(map(float, range(300)))
+        assert sorted(track.id for track in run.tracks) == [first, second, other]
+
+
+def test_a_process_that_ends_after_a_long_rest(tmp_path: Path) -> None:
+    now = [0.0]
+    writer = RunWriter.create(tmp_path / "a.stepscope", {"start_ns": START}, clock=lambda: now[0])
+    process = writer.add_process(70, "python")
+    track = writer.track("step.wall", process=process)
+    writer.track("host.cpu")
+    writer.sample(track, START, 1.0)
+    _wait(writer, now, 6 * blocks.IDLE_SECONDS)
+    assert track in writer._blocks._idle
+    writer.end_process(process)
+    writer.commit()
+    assert not writer._blocks._idle and not writer._blocks._ended
+    writer.finish("finished", START + round(now[0] * 1e9))

@@ -34,6 +34,7 @@ def test_the_file_of_a_process_that_ended_goes(spool: Spool) -> None:
     spool.read()
     assert [path.name for path in spool.directory.iterdir()] == [f"{PID + 1}.0.spool"]
     assert len(spool.sink.values("step.wall")) == 2
+    assert [spool.sink.processes[number - 1].pid for number in spool.sink.ended] == [PID]
 
 
 def test_a_process_that_has_said_good_bye_and_lives_keeps_its_file(spool: Spool) -> None:
@@ -41,7 +42,7 @@ def test_a_process_that_has_said_good_bye_and_lives_keeps_its_file(spool: Spool)
     _lives(spool, os.getpid())
     spool.read()
     spool.read()
-    assert spool.path(os.getpid()).exists()
+    assert spool.path(os.getpid()).exists() and not spool.sink.ended
 
 
 def test_a_pid_that_is_given_out_again_is_another_process(spool: Spool) -> None:
