@@ -14,6 +14,7 @@ from tests.record.running import PYTHON, record
 pytest.importorskip("torch")
 
 KNOWN = Path(__file__).parents[2] / "known"
+QUIET = 0.1  # share of the cores that others keep busy, up to which a wait shows as one
 
 
 def recorded(folder: Path, name: str, *words: str) -> Diagnosis:
@@ -35,7 +36,10 @@ def test_waiting_work_without_workers(tmp_path: Path) -> None:
     assert found.verdict == "input_bound" and summary is not None
     assert 0.8 < summary.stages["data"] / summary.step_ns < 0.98
     finding = input_bound(found)
-    assert finding.title.endswith("(storage)") and finding.site and "waiting_loader.py" in finding.site
+    # time without a core counts as work: beside others that want them all, a part of the wait is that
+    busy = (found.facts.others or 0.0) > QUIET
+    assert finding.title.endswith("(storage)") or (busy and finding.title.endswith("(storage and decoding)"))
+    assert finding.site and "waiting_loader.py" in finding.site
     assert finding.remedy is not None and 2 <= finding.remedy.after <= 2 * found.facts.cores
 
 
