@@ -85,50 +85,48 @@ class Commands(FileCommands):
             self.status.show_facts(state="stopping")
             self.recorder.stop()
 
-    def _live(self, name: str) -> None:
-        live = self.screens.get("live")
-        if live is not None and callable(do := getattr(live, name, None)):
-            do()
+    def ask(self, screen: str, what: str) -> None:
+        """Let a screen that shows a run do something."""
+        shown: Any = self.screens.get(screen)
+        if shown is not None:
+            shown.perform(what)
 
     def mark(self) -> None:
-        self._panel("timeline").mark() if self.current == "timeline" else self._live("mark")
+        self.ask("timeline" if self.current == "timeline" else "live", "mark")
 
     def trace(self) -> None:
         if self.recorder is not None and self.recording:
             self.recorder.trace(8)
 
     def pause_view(self) -> None:
-        self._live("toggle_pause")
+        self.ask("live", "toggle_pause")
 
     def verify(self) -> None:
         """The suggestion on Live, the chosen finding on Diagnose."""
-        self._diagnose("verify") if self.current == "diagnose" else self._live("verify")
+        self.ask("diagnose" if self.current == "diagnose" else "live", "verify")
 
     def fit(self) -> None:
-        self._panel("timeline").fit() if self.current == "timeline" else self._live("fit")
+        self.ask("timeline" if self.current == "timeline" else "live", "fit")
 
     def copy_moment(self) -> None:
-        self._live("copy_moment")
+        self.ask("live", "copy_moment")
 
     def toggle_output(self) -> None:
-        self._live("toggle_output")
+        self.ask("live", "toggle_output")
 
     # Diagnose
 
-    def _diagnose(self, name: str) -> None:
-        getattr(self._panel("diagnose"), name)()
-
     def verify_all(self) -> None:
-        self._diagnose("verify_all")
+        self.ask("diagnose", "verify_all")
 
     def ceilings(self) -> None:
-        self._diagnose("ceilings")
+        self.ask("diagnose", "ceilings")
 
     def show_in_timeline(self) -> None:
-        self._diagnose("show_in_timeline")
+        self.ask("diagnose", "show_in_timeline")
 
     def open_code(self) -> None:
-        self._diagnose("open_code")
+        self.ask("diagnose", "open_code")
 
     def go_back(self) -> None:
         self.selection.back()

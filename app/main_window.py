@@ -152,7 +152,7 @@ class MainWindow(RunEvents):
         elif kind == "theme":
             self.set_theme(what)
         elif kind == "timeline":
-            self._panel("timeline").perform(what)
+            self.ask("timeline", what)
         else:
             getattr(self, name)()
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
     from app.main_window import MainWindow
+
+RUN_SCREENS = ("live", "diagnose", "timeline")
 
 
 def make(name: str, window: MainWindow) -> QWidget | None:
@@ -21,24 +24,12 @@ def make(name: str, window: MainWindow) -> QWidget | None:
         panel.readiness_changed.connect(window.launch_readiness)
         panel.machine_known.connect(window.show_machine)
         return panel
-    if name == "live":
+    if name in RUN_SCREENS:
         if window.document is None or window.recorder is None:
             return None
-        from app.panels.live_screen import LiveScreen
-
-        return LiveScreen(window)
-    if name == "diagnose":
-        if window.document is None:
-            return None
-        from app.panels.diagnose_screen import DiagnoseScreen
-
-        return DiagnoseScreen(window)
-    if name == "timeline":
-        if window.document is None:
-            return None
-        from app.panels.timeline_screen import TimelineScreen
-
-        return TimelineScreen(window)
+        module = importlib.import_module(f"app.panels.{name}_screen")
+        screen: QWidget = getattr(module, f"{name.capitalize()}Screen")(window)
+        return screen
     from app.panels import later
 
     return later.make(name, window)

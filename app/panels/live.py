@@ -113,6 +113,10 @@ class LivePanel(QWidget):
             self._marks += 1
             self.recorder.mark(f"Mark {self._marks}")
 
+    def verify(self) -> None:
+        """As the button on the verdict strip, which knows whether there is something to test."""
+        self.strip.verify.click()
+
     def copy_moment(self) -> None:
         self.body.side.copy_moment()
 

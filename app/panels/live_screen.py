@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from PySide6.QtWidgets import QWidget
 
-from PySide6.QtWidgets import QStackedWidget
-
+from app.panels.run_screen import RunScreen
 from app.widgets.button import Button
 from app.widgets.empty_state import EmptyState, Way
-
-if TYPE_CHECKING:
-    from app.main_window import MainWindow
 
 FRAME = (
     ("Step time", 184),
@@ -23,29 +19,23 @@ FRAME = (
 )
 
 
-class LiveScreen(QStackedWidget):
-    """Empty until something records or a run is open; the panel is imported then."""
+class LiveScreen(RunScreen):
+    """The panel is there as soon as something records."""
 
     title = "Live"
 
-    def __init__(self, window: MainWindow) -> None:
-        super().__init__()
-        self._window = window
-        self.panel: Any = None
-        self._empty = self._make_empty()
-        self.addWidget(self._empty)
-        assert window.document is not None and window.recorder is not None
-        self._document, self._recorder = window.document, window.recorder
-        self._document.opened.connect(self._look)
-        self._document.closed.connect(self._look)
-        self._recorder.state_changed.connect(self._look)
-        self._look()
+    def has_run(self) -> bool:
+        return super().has_run() or self.recorder.active
 
-    def _make_empty(self) -> EmptyState:
+    def make_panel(self) -> QWidget:
+        from app.panels.live import LivePanel
+
+        return LivePanel(self.document, self.recorder)
+
+    def make_empty(self, keys: dict[str, str]) -> EmptyState:
         from profiler.catalog import workloads
 
-        window, count = self._window, len(workloads())
-        key = {name: action.data().key for name, action in window.actions_by_name.items()}
+        window, count = self.main, len(workloads())
         empty = EmptyState(
             "No run yet",
             "Live shows where each step spends its time while it runs. Start something, or open a file.",
@@ -65,7 +55,7 @@ class LiveScreen(QStackedWidget):
                     f"{count} workloads by task, each in a size that takes seconds.",
                     "Choose",
                     lambda: window.show_screen("launch"),
-                    key["show:launch"],
+                    keys["show:launch"],
                 ),
                 Way(
                     "terminal",
@@ -73,7 +63,7 @@ class LiveScreen(QStackedWidget):
                     "python or torchrun, unchanged. Its output and exit status stay its own.",
                     "Enter command",
                     window.show_script,
-                    key["show_script"],
+                    keys["show_script"],
                 ),
                 Way(
                     "folder",
@@ -82,7 +72,7 @@ class LiveScreen(QStackedWidget):
                     "anywhere in this window.",
                     "Open",
                     window.open_file,
-                    key["open_file"],
+                    keys["open_file"],
                 ),
             ),
             screen="Live",
@@ -94,45 +84,3 @@ class LiveScreen(QStackedWidget):
         watch.clicked.connect(window.watch)
         empty.bar_row.addWidget(watch)
         return empty
-
-    def _look(self, *_: object) -> None:
-        busy = self._document.path is not None or self._recorder.active
-        if not busy:
-            self.setCurrentWidget(self._empty)
-            return
-        if self.panel is None:
-            from app.panels.live import LivePanel
-
-            self.panel = LivePanel(self._document, self._recorder)
-            self.addWidget(self.panel)
-        self.setCurrentWidget(self.panel)
-
-    def _pass_on(self, name: str) -> None:
-        if self.panel is not None and callable(do := getattr(self.panel, name, None)):
-            do()
-
-    def toggle_pause(self) -> None:
-        self._pass_on("toggle_pause")
-
-    def toggle_output(self) -> None:
-        self._pass_on("toggle_output")
-
-    def mark(self) -> None:
-        self._pass_on("mark")
-
-    def verify(self) -> None:
-        """As the button on the verdict strip, which knows whether there is something to test."""
-        if self.panel is not None:
-            self.panel.strip.verify.click()
-
-    def fit(self) -> None:
-        self._pass_on("fit")
-
-    def copy_moment(self) -> None:
-        self._pass_on("copy_moment")
-
-    def reset_layout(self) -> None:
-        self._pass_on("reset_layout")
-
-    def shut_down(self) -> None:
-        self._pass_on("shut_down")
