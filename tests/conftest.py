@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -16,6 +17,19 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # A shell that runs the tests in the background has them ignore Ctrl-C, and so would every process they start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_number = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own, with a short name.
+
+    pytest's has the name of the test in it. Loader workers put a socket below TMPDIR, whose path may have
+    107 bytes: with one more the worker says nothing, and the loop waits for its first batch for ever.
+    """
+    return tmp_path_factory.mktemp(f"t{next(_number)}", numbered=False)
 
 
 @pytest.fixture(autouse=True)
