@@ -16,6 +16,7 @@ from contextlib import suppress
 from profiler.model import Sink
 from profiler.record.clock import Clock
 from profiler.record.ticks import SourceThread
+from profiler.record.used import peak_memory
 from profiler.sources import Clock as AnyClock
 from profiler.sources import Source
 from profiler.sources._gpus import gpu_sources
@@ -136,8 +137,7 @@ class GpuChild:
             now = self._told[thread.name] = cadence.ticks, cadence.missed, cadence.lateness_sum_ns
             new = (a - b for a, b in zip(now, before, strict=True))
             told[thread.name] = [cadence.interval_ns, *new, cadence.take_recent(), thread.off]
-        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        self._sink.say(["ticks", time.monotonic_ns(), time.process_time_ns(), rss, told])
+        self._sink.say(["ticks", time.monotonic_ns(), time.process_time_ns(), peak_memory(), told])
         _send(self._sink)
 
 

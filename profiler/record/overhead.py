@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from profiler.model import Sink
 from profiler.record.gpus import GpuReader, RemoteTicks
 from profiler.record.ticks import SourceThread
+from profiler.record.used import peak_memory
 from profiler.sources import Clock
 
 
@@ -52,12 +51,11 @@ class Overhead:
         """
         wall = (time.monotonic_ns() - self._begin_ns) / 1e9
         cpu = (time.process_time_ns() - self._begin_cpu_ns + self._gpus.cpu_ns) / 1e9
-        scale = 1 if sys.platform == "darwin" else 1024
         return {
             "wall_s": wall,
             "cpu_s": cpu,
             "cpu_share": cpu / wall if wall > 0 else None,
-            "peak_rss": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + self._gpus.peak_rss) * scale,
+            "peak_rss": peak_memory() + self._gpus.peak_rss,
             "missed": self._missed(),
             "sources": {ticked.name: _ticks(ticked) for ticked in self._ticked()},
         }
