@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from profiler.trace.model import Flags, Ints
 
 _FAR_US = 4_000_000_000_000_000  # beyond it from the base int64 nanoseconds would overflow
+_LONG_US = 1_000_000_000_000     # 12 days: no event of a profiler is longer, and sums of many stay within int64
 _LAST_US = 2**62 // 1000          # in 2116: no base lies beyond it
 _FINE_US = 2**43                 # above it a double does not tell nanoseconds apart
 UNUSABLE = np.iinfo(np.int64).min  # stands where there is no usable time
@@ -39,7 +40,7 @@ class Clock:
         if self.base_us is None:
             known = column[(column > -_LAST_US) & (column < _LAST_US)]
             self.base_us = int(np.median(known)) if len(known) else 0
-        return _scaled(column - self.base_us)
+        return _scaled(column - self.base_us, _FAR_US)
 
     def _exact(self, values: list[Any]) -> Ints:
         if self.base_us is not None and (column := _digits(values)) is not None:
@@ -55,11 +56,11 @@ class Clock:
 
 
 def durations(values: list[Any]) -> Ints:
-    """int64 ns, UNUSABLE where a value is none; negative ones stay."""
+    """int64 ns, UNUSABLE where a value is none or too long to be one; negative ones stay."""
     column = _column(values)
     if column is not None:
-        return _scaled(column)
-    far = _FAR_US * 1000
+        return _scaled(column, _LONG_US)
+    far = _LONG_US * 1000
     exact = [_exact_ns(_text(v)) for v in values]
     return np.array([UNUSABLE if a is None or abs(a) > far else a for a in exact], np.int64)
 
@@ -79,8 +80,8 @@ def _column(values: list[Any]) -> NDArray[Any] | None:
     return column if column.ndim == 1 and column.dtype.kind in "if" else None
 
 
-def _scaled(us: NDArray[Any]) -> Ints:
-    near = np.abs(us) <= _FAR_US  # false for what is no number
+def _scaled(us: NDArray[Any], far: int) -> Ints:
+    near = np.abs(us) <= far  # false for what is no number
     if us.dtype.kind == "i":
         return np.where(near, us, 0) * 1000 if near.all() else np.where(near, us * 1000, UNUSABLE)
     ns = np.rint(np.where(near, us, 0) * 1000).astype(np.int64)

@@ -53,6 +53,10 @@ def test_what_is_no_time() -> None:
     assert clock.starts([1000, 2000, *odd]).tolist()[2:] == [UNUSABLE] * len(odd)
     assert durations([1, *odd]).tolist() == [1_000, *[UNUSABLE] * len(odd)]
     assert durations(["2.5", "7", 1.0004, " 3 "]).tolist() == [2_500, 7_000, 1_000, 3_000]
+    # An event of years: what is some times as long as it would not fit into 64 bits.
+    for long in (10**15, 1e15, "1000000000000000.5"):
+        assert durations([1, long]).tolist() == [1_000, UNUSABLE]
+    assert durations([86_400_000_000]).tolist() == [86_400 * 10**9]
     assert durations([-1, -0.5]).tolist() == [-1_000, -500]  # for the caller to say what it means
 
 
