@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from profiler.trace.model import Flags, Ints
 
 _FAR_US = 4_000_000_000_000_000  # beyond it from the base int64 nanoseconds would overflow
-_LONG_US = 1_000_000_000_000     # 12 days: no event of a profiler is longer, and sums of many stay within int64
+_LONG_US = 1_000_000_000_000     # 12 days: no event is longer, and sums of many stay within int64
 _LAST_US = 2**62 // 1000          # in 2116: no base lies beyond it
 _FINE_US = 2**43                 # above it a double does not tell nanoseconds apart
 UNUSABLE = np.iinfo(np.int64).min  # stands where there is no usable time
