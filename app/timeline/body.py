@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.document import RunInfo
 from app.live.header import chips
@@ -16,11 +15,11 @@ from app.timeline.side import WIDTH, SidePane
 from app.timeline.spans import Model
 from app.timeline.toolbar import RunBar, ToolBar
 from app.timeline.view import View
-from app.tokens import PADDING, RAIL_WIDTH
+from app.tokens import PADDING
 from app.widgets.basic import Hairline, Surface, label, row
-from app.widgets.button import Button, Segments
+from app.widgets.button import Button
+from app.widgets.two_panes import TwoPanes, splitter
 
-NARROW = 1280 - RAIL_WIDTH
 FLAME = 236  # px that the flame view has at first
 
 
@@ -34,28 +33,22 @@ class TimelineBody(QWidget):
         self.bar, self.tools = RunBar(), ToolBar(scene)
         self.mini, self.ruler, self.canvas = MiniMap(scene, view), Ruler(scene, view), Canvas(scene, view)
         self.flame, self.side = FlameView(scene), SidePane()
-        self._narrow: bool | None = None
         self._make_notice()
-        self._choice = Segments([("lanes", "Lanes"), ("side", "Region and span")])
-        self._choice.changed.connect(lambda _value: self._arrange())
-        self._head = Surface("raised")
-        self._head.box.addLayout(row(self._choice, None, margins=(PADDING, 4, PADDING, 4)))
-        self._head.box.addWidget(Hairline())
         self._lanes = self._column(self.mini, self.ruler, self.canvas)
-        self._upper = self._splitter(Qt.Orientation.Vertical, self._lanes, self.flame)
+        self._upper = splitter(self._lanes, self.flame, way=Qt.Orientation.Vertical)
         self._upper.splitterMoved.connect(self._on_moved)
         self._moved = False  # by the user: then the lanes keep their height
-        self._splitter_ = self._splitter(Qt.Orientation.Horizontal, self._upper, self.side)
+        self._panes = TwoPanes((self._upper, "Lanes"), (self.side, "Region and span"), WIDTH)
+        self._panes.turned.connect(self.reset_layout)
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(0)
-        for widget in (self.bar, self.tools, self._notice, self._head):
+        for widget in (self.bar, self.tools, self._notice):
             box.addWidget(widget)
-        box.addWidget(self._splitter_, 1)
+        box.addWidget(self._panes, 1)
         outer = QVBoxLayout(parent)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self)
-        self._arrange()
         self.reset_layout()
 
     def _column(self, *widgets: QWidget) -> QWidget:
@@ -63,16 +56,6 @@ class TimelineBody(QWidget):
         for widget in widgets:
             column.box.addWidget(widget, 1 if widget is self.canvas else 0)
         return column
-
-    def _splitter(self, way: Qt.Orientation, first: QWidget, second: QWidget) -> QSplitter:
-        splitter = QSplitter(way)
-        splitter.setHandleWidth(1)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(first)
-        splitter.addWidget(second)
-        splitter.setStretchFactor(0, 1)
-        splitter.setStretchFactor(1, 0)
-        return splitter
 
     def _make_notice(self) -> None:
         self._notice = Surface("base")
@@ -133,26 +116,10 @@ class TimelineBody(QWidget):
 
     def reset_layout(self) -> None:
         self._moved = False
-        self._splitter_.setSizes([max(480, self.width() - WIDTH), WIDTH])
+        self._panes.reset_layout()
         self._upper.setSizes([max(200, self.height() - FLAME), FLAME])
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        narrow = self.width() < NARROW
-        if narrow is not self._narrow:
-            self._narrow = narrow
-            self._arrange()
-            self.reset_layout()
 
     def show_side(self) -> None:
         """Bring the side pane to the front where lanes and pane take turns."""
-        if self._narrow:
-            self._choice.set_value("side")
-            self._arrange()
+        self._panes.show_pane(self.side)
         self.side.take_focus()
-
-    def _arrange(self) -> None:
-        narrow, chosen = bool(self._narrow), self._choice.value()
-        self._head.setVisible(narrow)
-        self._upper.setVisible(not narrow or chosen == "lanes")
-        self.side.setVisible(not narrow or chosen == "side")

@@ -137,7 +137,7 @@ def test_a_narrow_window_shows_one_pane_at_a_time(desk: Desk) -> None:
     desk.panel.resize(1036, 640)
     desk.qtbot.waitUntil(lambda: body.choice.isVisible(), timeout=WAIT)
     assert body.left.isVisible() and not body.detail.isVisible()
-    desk.qtbot.mouseClick(body.choice.button("detail"), Qt.MouseButton.LeftButton)
+    desk.qtbot.mouseClick(body.choice.button(body.detail), Qt.MouseButton.LeftButton)
     assert body.detail.isVisible() and not body.left.isVisible()
     desk.panel.resize(1536, 940)
     desk.qtbot.waitUntil(lambda: body.left.isVisible(), timeout=WAIT)
