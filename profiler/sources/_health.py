@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -184,7 +184,7 @@ class Xids:
         return read
 
 
-def health(gpus: list[Gpu]) -> list[Job]:
+def health(gpus: Sequence[Gpu]) -> list[Job]:
     """What is read of the health of each GPU, about once a second."""
     return [*readings(gpus, (LINK,)), *(Counts(gpu, *one) for gpu in gpus for one in COUNTS),
             *(Xids(gpu) for gpu in gpus)]

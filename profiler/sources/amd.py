@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,28 +18,25 @@ from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import text_of
 from profiler.sources._readings import Reading, readings
 from profiler.sources._relay import Relay
+from profiler.sources._vendor import FastSource, add_devices, tell_shown
 
 PATIENCE_S = 0.02  # for one call: several read a table of the card's that takes some ms
 
 
-class AmdSource:
+class AmdSource(FastSource):
     """All AMD GPUs, every field on its own. AMD SMI is loaded in `open`, not before.
 
-    `devices` maps UUIDs, as AMD SMI, HIP and torch write them, to ids in the run. The run's meta `amd`
-    tells {state: ok | absent, cause, reason, hint, vendor, driver, amdsmi}; `gpu` does too where AMD's are
+    `also_named` of a device's properties has its names in HIP and torch. The run's meta `amd` tells
+    {state: ok | absent, cause, reason, hint, vendor, driver, amdsmi}; `gpu` does too where AMD's are
     the only GPUs. Where an NVIDIA GPU does the work, and no AMD GPU can be asked, nothing is said.
     """
 
     name = "amd"
-    interval_ns: int | None = None
+    library: AmdLibrary
+    gpus: Sequence[AmdGpu]
 
     def __init__(self) -> None:
-        self.library = AmdLibrary()
-        self.devices: dict[str, int] = {}
-        self.gpus: list[AmdGpu] = []
-        self.opened = threading.Event()  # set when `gpus` holds all there are
-        self._hung = False  # a call of the opening has not returned
-        self._relay = Relay((), PATIENCE_S)
+        super().__init__(AmdLibrary())
 
     def open(self, sink: Sink, clock: Clock) -> None:
         """Add the devices. DeviceError where there is an AMD GPU that cannot be asked, with what to do."""
@@ -61,9 +57,7 @@ class AmdSource:
         names = names_of(gpus)
         for gpu in gpus:
             gpu.properties["also_named"] = sorted(n for n, of in names.items() if of is gpu and n != gpu.uuid)
-            gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
-                                     properties=gpu.properties)
-            self.devices |= dict.fromkeys((gpu.uuid, *gpu.properties["also_named"]), gpu.id)
+        add_devices(gpus, sink)
         self.gpus = gpus
         cards = [gpu for gpu in gpus if not gpu.part]
         self._relay = Relay([*readings(gpus, OF_PART), *readings(cards, OF_CARD),
@@ -73,11 +67,7 @@ class AmdSource:
     def read(self, sink: Sink, clock: Clock) -> None:
         for gpu in self.gpus:
             gpu.handle.turn += 1
-        self._relay.read(sink, clock)
-
-    def close(self, sink: Sink, clock: Clock) -> None:
-        if self._relay.close() and self.gpus:
-            self._leave()
+        super().read(sink, clock)
 
     def _absent(self, wrong: tuple[str, str, str], sink: Sink) -> None:
         only = alone()
@@ -87,10 +77,6 @@ class AmdSource:
         for key in ("amd", "gpu") if only else ("amd",):
             sink.set_meta(key, {"state": "absent", "cause": cause, "reason": message, "hint": hint})
         raise DeviceError(message, hint)
-
-    def _leave(self) -> None:
-        if not self._hung:  # nothing is shut down under a call
-            self.library.leave()
 
 
 def find(library: AmdLibrary) -> tuple[Found, tuple[str, str, str] | None]:
@@ -121,13 +107,7 @@ def tell_visible(gpus: Sequence[AmdGpu]) -> None:
     """Put torch's number of each device that HIP shows into its properties; of others that it does not."""
     cards = [HipCard(gpu.uuid, str(gpu.properties.get("hip_uuid") or ""), gpu.properties.get("hip_id"))
              for gpu in gpus]
-    shown = resolve(cards, os.environ)
-    if shown is None:
-        return
-    for gpu in gpus:
-        gpu.properties["cuda_visible"] = gpu.uuid in shown
-        if gpu.uuid in shown:
-            gpu.properties["cuda_index"] = shown.index(gpu.uuid)
+    tell_shown(gpus, resolve(cards, os.environ))
 
 
 def versions(library: AmdLibrary, gpus: Sequence[AmdGpu]) -> dict[str, str | None]:

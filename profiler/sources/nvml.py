@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,29 +17,23 @@ from profiler.sources._library import NO_DEVICES, Library
 from profiler.sources._mig import Slice
 from profiler.sources._readings import readings
 from profiler.sources._relay import Relay
+from profiler.sources._vendor import FastSource, add_devices, tell_shown
 from profiler.visible import Card, resolve
 
 PATIENCE_S = 0.01  # for one call: eight that hang still leave the tick of the default rate whole
 
 
-class NvmlSource:
+class NvmlSource(FastSource):
     """All GPUs, every field on its own. NVML is loaded in `open`, not before.
 
-    `devices` maps UUIDs to ids in the run; it is filled by `open`. The run's meta `gpu`
-    tells {state: ok | absent, cause, reason, hint, driver, cuda_driver, nvml}.
+    The run's meta `gpu` tells {state: ok | absent, cause, reason, hint, driver, cuda_driver, nvml}.
     """
 
     name = "nvml"
-    interval_ns: int | None = None
 
     def __init__(self) -> None:
-        self.library = Library()
-        self.devices: dict[str, int] = {}
-        self.gpus: list[Gpu] = []
+        super().__init__(Library())
         self.slices: list[Slice] = []  # of MIG
-        self._hung = False  # a call of the opening has not returned
-        self.opened = threading.Event()  # set when `gpus` holds all there are
-        self._relay = Relay((), PATIENCE_S)
 
     def open(self, sink: Sink, clock: Clock) -> None:
         """Add the devices. DeviceError when there is no GPU to ask, with what to do about it."""
@@ -61,24 +54,10 @@ class NvmlSource:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
         gpus, slices = found.gpus, found.slices
         tell_visible(gpus, slices, os.environ)
-        for gpu in (*gpus, *slices):
-            gpu.id = sink.add_device(gpu.uuid, gpu.index, gpu.name, memory_total=gpu.memory_total,
-                                     properties=gpu.properties)
-            self.devices[gpu.uuid] = gpu.id
+        add_devices((*gpus, *slices), sink)
         self.gpus, self.slices = gpus, slices
         self._relay = Relay([*readings(gpus, FAST), *readings(slices, (MEMORY,))], PATIENCE_S)
         self.opened.set()
-
-    def read(self, sink: Sink, clock: Clock) -> None:
-        self._relay.read(sink, clock)
-
-    def close(self, sink: Sink, clock: Clock) -> None:
-        if self._relay.close() and self.gpus:
-            self._leave()
-
-    def _leave(self) -> None:
-        if not self._hung:  # nothing is shut down under a call
-            self.library.leave()
 
 
 def nothing(found: Found) -> tuple[str, str, str]:
@@ -90,12 +69,7 @@ def tell_visible(gpus: Sequence[Gpu], slices: Sequence[Slice], environment: Mapp
     """Put CUDA's number of each device that it shows into its properties; of others that it does not."""
     shown = resolve([Card(gpu.uuid, gpu.name, {s.uuid: s.older_name for s in slices if s.parent is gpu})
                      for gpu in gpus], environment)
-    if shown is None:
-        return
-    for gpu in (*gpus, *slices):
-        gpu.properties["cuda_visible"] = gpu.uuid in shown
-        if gpu.uuid in shown:
-            gpu.properties["cuda_index"] = shown.index(gpu.uuid)
+    tell_shown((*gpus, *slices), shown)
 
 
 def versions(nvml: Any) -> dict[str, str | None]:

@@ -7,6 +7,7 @@ from typing import Any
 from profiler.sources.amd import AmdSource
 from profiler.sources.amd_slow import AmdSlowSource
 from profiler.sources.tree import TargetTree
+from profiler.visible import also_named
 from tests.fakes.sink import ListSink
 
 
@@ -53,6 +54,11 @@ class Amd:
     def values(self, metric: str, gpu: int = 0, index: int | None = None) -> list[float]:
         device = next((d.id for d in self.sink.devices if d.index == gpu), None)
         return [value for _, value in self.sink.values(metric, device=device, index=index)]
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """By each of its names, the id of a device in the run: as the recorder will have them."""
+        return {name: d.id for d in self.sink.devices for name in (d.uuid, *also_named(d.uuid, d.properties))}
 
     def of(self, kind: str) -> list[Any]:
         return [event for event in self.sink.events if event.kind == kind]

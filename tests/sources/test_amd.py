@@ -64,13 +64,13 @@ def test_a_device_is_known_by_the_names_of_amd_smi_hip_and_torch(start_amd: Star
     hip = "GPU-4b2c1a9f8d3e6f70"
     torch = "GPU-34623263-3161-3966-3864-336536663730"  # the characters 4b2c1a9f8d3e6f70 in hex
     assert torch_uuid(hip) == torch and first.properties["hip_uuid"] == hip
-    assert {both.fast.devices[name] for name in (first.uuid, hip, torch)} == {first.id}
-    assert len(both.fast.devices) == 6
+    assert {both.devices[name] for name in (first.uuid, hip, torch)} == {first.id}
+    assert len(both.devices) == 6
 
 
 def test_a_name_that_several_devices_share_names_none(start_amd: Start) -> None:
     both = start_amd(values={"hip_uuid": "GPU-XX"})  # cards without a number of their own
-    assert both.fast.devices.keys() == {device.uuid for device in both.sink.devices}
+    assert both.devices.keys() == {device.uuid for device in both.sink.devices}
 
 
 def test_twins_are_told_apart_and_found_again(start_amd: Start) -> None:
