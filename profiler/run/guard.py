@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from profiler.run.place import beside
+
 SCHEMA = Path(__file__).with_name("schema.sql")
 
 MOST_ROWS = 1 << 29  # bytes that the rows of one question, and what their JSON becomes, may take in memory
@@ -30,13 +32,12 @@ def check_beside(path: Path) -> None:
     several files names another one, which SQLite deletes when it has rolled back: with a forged name that
     is any file of ours. A run is never one of several, so none of its journals holds a name.
     """
-    whole = path.resolve()
     for ending in ("-journal", "-wal", "-shm"):
-        beside = whole.with_name(whole.name + ending)
+        found = beside(path, ending)
         try:
-            if not stat.S_ISREG(beside.lstat().st_mode):
+            if not stat.S_ISREG(found.lstat().st_mode):
                 raise ValueError(f"the {ending} beside it is no regular file")
-            if ending == "-journal" and _last(beside, len(_SUPER)) == _SUPER:
+            if ending == "-journal" and _last(found, len(_SUPER)) == _SUPER:
                 raise ValueError("the -journal beside it names another file")
         except OSError:
             continue

@@ -12,6 +12,7 @@ from pathlib import Path
 from profiler.errors import RunError
 from profiler.run.files import BUSY_SECONDS, explain, identify, look
 from profiler.run.guard import Patience, allocated, check_beside, check_size
+from profiler.run.place import beside
 
 _CLOSED = sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY
 _NO_INDEX = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP,
@@ -57,7 +58,7 @@ class Connection:
         # Without either everything is in the one file, which nobody can be writing here.
         for ending in ("-wal", "-journal"):
             try:
-                if _beside(path, ending).stat().st_size:
+                if beside(path, ending).stat().st_size:
                     return self._connect(self._copied(path, ending), "mode=rw")
             except FileNotFoundError:
                 continue
@@ -69,13 +70,13 @@ class Connection:
     def _copied(self, path: Path, ending: str) -> Path:
         """A copy of the run and of a file beside it, for as long as we are open. OSError without room."""
         check_beside(path)
-        beside = _beside(path, ending)
+        log = beside(path, ending)
         self._copy = tempfile.TemporaryDirectory(prefix="stepscope-", ignore_cleanup_errors=True)
         copy = Path(self._copy.name) / path.name
-        if path.stat().st_size + beside.stat().st_size > shutil.disk_usage(copy.parent).free // 2:
+        if path.stat().st_size + log.stat().st_size > shutil.disk_usage(copy.parent).free // 2:
             raise OSError(errno.ENOSPC, "no room for a copy")  # with holes it can be of any length
         shutil.copyfile(path, copy)
-        shutil.copyfile(beside, _beside(copy, ending))
+        shutil.copyfile(log, beside(copy, ending))
         return copy
 
     def _connect(self, path: Path, mode: str) -> sqlite3.Connection:
@@ -90,14 +91,8 @@ class Connection:
             db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             self.patience = Patience(db)
             self.wal = identify(db, path) and self._copy is None
-            check_size(db, allocated(path) + allocated(_beside(path, "-wal")))
+            check_size(db, allocated(path) + allocated(beside(path, "-wal")))
         except BaseException:
             db.close()
             raise
         return db
-
-
-def _beside(path: Path, ending: str) -> Path:
-    """Where SQLite looks for it: beside the file itself, not beside a link to it."""
-    whole = path.resolve()
-    return whole.with_name(whole.name + ending)

@@ -32,15 +32,15 @@ def moved(path: Path, known: tuple[int, int] | None) -> bool:
     return known is not None and known != (found.st_dev, found.st_ino)
 
 
-def log_path(path: Path) -> Path:
-    """Where its -wal is: beside the file itself, not beside a link to it."""
+def beside(path: Path, ending: str) -> Path:
+    """Where SQLite has its -wal and the like: beside the file itself, not beside a link to it."""
     whole = path.resolve()
-    return whole.with_name(whole.name + "-wal")
+    return whole.with_name(whole.name + ending)
 
 
 def log_beside(path: Path) -> Path | None:
     """The -wal of a run file, where there is one with something in it."""
-    log = log_path(path)
+    log = beside(path, "-wal")
     with contextlib.suppress(OSError):
         if log.stat().st_size:
             return log

@@ -32,7 +32,7 @@ from profiler.run.files import (
 )
 from profiler.run.intake import Intake
 from profiler.run.pending import Gap, Pending
-from profiler.run.place import identity, log_beside, log_path, moved, number
+from profiler.run.place import beside, identity, log_beside, moved, number
 from profiler.run.results import append_result, settle, update_meta
 from profiler.run.rows import BUMP, PUT_BLOCK, PUT_JOURNAL, PUT_META, put
 
@@ -121,8 +121,8 @@ class RunWriter(Intake):
             with contextlib.suppress(sqlite3.Error):
                 leave_wal(self._db, SWITCH_SECONDS)
         self.close()
-        if in_place and self.failed is None and (beside := log_beside(self.path)):
-            self.failed = f"there was no room to put it into one file: {beside} belongs to {self.path}"
+        if in_place and self.failed is None and (log := log_beside(self.path)):
+            self.failed = f"there was no room to put it into one file: {log} belongs to {self.path}"
 
     def close(self) -> None:
         """Let go of the file as it is; without `finish` it reads as a recording that was cut off."""
@@ -223,7 +223,7 @@ class RunWriter(Intake):
 
     def _look_at_log(self) -> None:
         """A -wal that was cleaned away is still ours to read, but for nobody after us: begin anew."""
-        found = number(log_path(self.path))
+        found = number(beside(self.path, "-wal"))
         if self._log is not None and found != self._log:
             with contextlib.suppress(sqlite3.Error):
                 if not leave_wal(self._db, 0.0):

@@ -12,6 +12,7 @@ import pytest
 
 from profiler.errors import DamagedRunError, RunError
 from profiler.run import files, guard, opening
+from profiler.run.place import beside
 from profiler.run.reader import Run
 from profiler.run.results import append_result, settle
 from profiler.run.writer import RunWriter
@@ -30,16 +31,12 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
 @pytest.mark.parametrize("through_a_link", [False, True])
 def test_a_forged_journal_deletes_no_file_of_ours(path: Path, tmp_path: Path, through_a_link: bool) -> None:
     """Each way to open a run, with a journal that names a file which SQLite deletes when it has undone it."""
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")
-    _beside(path, "-journal").write_bytes(journal(path.read_bytes(), str(precious).encode()))
+    beside(path, "-journal").write_bytes(journal(path.read_bytes(), str(precious).encode()))
     opened = path
     if through_a_link:
         opened = tmp_path / "link.stepscope"
@@ -54,7 +51,7 @@ def test_the_forged_journal_is_one_that_works(path: Path, tmp_path: Path) -> Non
     """The control: without our look SQLite deletes the file."""
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")
-    _beside(path, "-journal").write_bytes(journal(path.read_bytes(), str(precious).encode()))
+    beside(path, "-journal").write_bytes(journal(path.read_bytes(), str(precious).encode()))
     db = sqlite3.connect(path)
     db.execute("BEGIN IMMEDIATE")
     db.close()
@@ -64,13 +61,13 @@ def test_the_forged_journal_is_one_that_works(path: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-shm"])
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
 def test_what_is_no_file_is_not_waited_for(path: Path, ending: str, kind: str) -> None:
-    beside = _beside(path, ending)
+    odd = beside(path, ending)
     if kind == "pipe":
-        os.mkfifo(beside)
+        os.mkfifo(odd)
     elif kind == "link":
-        beside.symlink_to("/etc/hostname")
+        odd.symlink_to("/etc/hostname")
     else:
-        beside.mkdir()
+        odd.mkdir()
     for use in (Run.open, *WRITERS):
         with pytest.raises(RunError, match="no regular file"):
             use(path)
@@ -80,13 +77,13 @@ def test_a_change_that_was_cut_off_is_undone_in_a_copy(path: Path) -> None:
     """A journal as SQLite leaves it: the run is read as it was before, and nothing beside it is touched."""
     whole = path.read_bytes()
     log = journal(whole, pages=len(whole) // 4096)
-    _beside(path, "-journal").write_bytes(log)
+    beside(path, "-journal").write_bytes(log)
     torn = whole[:4096 * 2] + bytes(4096) + whole[4096 * 3:]
     path.write_bytes(torn)
     assert read_all(path) == 50
-    assert path.read_bytes() == torn and _beside(path, "-journal").read_bytes() == log
+    assert path.read_bytes() == torn and beside(path, "-journal").read_bytes() == log
     append_result(path, "diagnosis", {})
-    assert read_all(path) == 50 and not _beside(path, "-journal").exists()
+    assert read_all(path) == 50 and not beside(path, "-journal").exists()
 
 
 def test_a_file_of_holes_is_not_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +91,7 @@ def test_a_file_of_holes_is_not_copied(path: Path, monkeypatch: pytest.MonkeyPat
     whole = path.read_bytes()
     with path.open("r+b") as file:
         file.truncate(1 << 40)
-    _beside(path, "-journal").write_bytes(journal(whole, pages=1))
+    beside(path, "-journal").write_bytes(journal(whole, pages=1))
     copied: list[object] = []
     monkeypatch.setattr(opening.shutil, "copyfile", lambda *_: copied.append(_))
     with Run.open(path) as run:
@@ -116,7 +113,7 @@ def test_holes_do_not_allow_for_more_samples(path: Path) -> None:
 def test_a_new_run_takes_nothing_over_from_an_old_one(path: Path) -> None:
     """A journal that is left of a file that is gone would be put into the new one."""
     old = path.read_bytes()
-    _beside(path, "-journal").write_bytes(journal(old, pages=len(old) // 4096))
+    beside(path, "-journal").write_bytes(journal(old, pages=len(old) // 4096))
     path.unlink()
     writer = RunWriter.create(path, {"name": "new", "start_ns": START})
     writer.finish("finished", START)
