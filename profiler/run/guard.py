@@ -17,7 +17,7 @@ SCHEMA = Path(__file__).with_name("schema.sql")
 
 MOST_ROWS = 1 << 29  # bytes that the rows of one question, and what their JSON becomes, may take in memory
 MOST_ENTRIES = 1 << 20  # samples of a whole run, however small its file
-PER_BYTE = 16  # more of them for each byte of the file: equal samples at equal distances come to 1.5
+PER_BYTE = 16  # more of them for each byte of the file: equal samples at equal distances come to fewer
 STEPS = 1_000_000  # of SQLite's machine between two looks
 MOST_LOOKS = 300  # some seconds; pages that point at each other in circles have rows without end
 _ROW, _ITEM = 200, 100  # bytes of a row, and of an item of JSON, as Python objects
