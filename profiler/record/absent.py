@@ -32,7 +32,7 @@ class AbsentProbes:
         self._begin = time.monotonic()
         self._looks = list(LOOKS_S)
         self._suspects: dict[int, tuple[float, str]] = {}  # pid -> first seen, cause
-        self._told: set[int] = set()
+        self._told = 0
         self._settled: set[int] = set()  # told, or known to have no reason to speak
 
     def tick(self, sink: Sink, clock: Clock) -> None:
@@ -80,9 +80,9 @@ class AbsentProbes:
             elif time.monotonic() - seen >= (ENTERED_S if self._entered(pid) else grace_s):
                 del self._suspects[pid]
                 self._settled.add(pid)
-                if len(self._told) >= MOST_TOLD:
+                if self._told >= MOST_TOLD:
                     continue
-                self._told.add(pid)
+                self._told += 1
                 text = f"Process {pid} uses torch and sends no steps: {why}"
                 if why != ELSEWHERE:
                     text += f". This line in it helps: {HELP}"

@@ -2,7 +2,7 @@
 
 A driver library that crashes or hangs takes that process along, and neither the recording
 nor the target. One process for all vendors: machines with two of them are rare, and each
-process costs some 15 MB of memory.
+process costs memory.
 """
 
 from __future__ import annotations
@@ -143,9 +143,10 @@ class GpuReader:
         assert process.stdout is not None and process.stderr is not None
         self._taker.begin()
         self._used = (0, 0)
-        started, said = time.monotonic(), _Tail(process.stderr)
+        started, said = time.monotonic(), _Tail()
         streams: dict[int, Callable[[], bytes]] = {
-            process.stdout.fileno(): _reader(process.stdout, self._take), process.stderr.fileno(): said.read}
+            process.stdout.fileno(): _reader(process.stdout, self._take),
+            process.stderr.fileno(): _reader(process.stderr, said.take)}
         while streams:
             for fd in readable(list(streams), 1.0):
                 if not streams[fd]():
@@ -267,14 +268,11 @@ class _Tail:
 
     MOST = 4000
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+    def __init__(self) -> None:
         self.kept = b""
 
-    def read(self) -> bytes:
-        data = self._stream.read(1 << 16)
+    def take(self, data: bytes) -> None:
         self.kept = (self.kept + data)[-self.MOST:]
-        return data
 
 
 def _reader(stream: IO[bytes], take: Callable[[bytes], None]) -> Callable[[], bytes]:

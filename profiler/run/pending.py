@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from profiler.run.files import to_json
 from profiler.run.rows import PUT_ATTACHMENT, PUT_EVENT, PUT_META
 
 MOST_WAITING = 10_000  # rows kept for a disk that has room again
@@ -25,12 +26,9 @@ class Pending:
         """Forget an older value of a fact: only the newest is written in the end."""
         self.rows = [row for row in self.rows if row[0] is not PUT_META or row[1][0] != key]
 
-    def drop_attachments(self, why: str) -> bool:
-        """Events in the place of attachments: whether there were any."""
-        kept = [lost(row, why) if row[0] is PUT_ATTACHMENT else row for row in self.rows]
-        found = kept != self.rows
-        self.rows = kept
-        return found
+    def drop_attachments(self, why: str) -> None:
+        """Events in the place of attachments."""
+        self.rows = [lost(row, why) if row[0] is PUT_ATTACHMENT else row for row in self.rows]
 
 
 @dataclass(slots=True)
@@ -49,8 +47,8 @@ class Gap:
     def event(self, why: str) -> Row:
         seconds = (self.last_ns - self.first_ns) / 1e9
         text = f"Nothing could be written for {seconds:.1f} s, {self.samples} samples are missing: {why}"
-        data = f'{{"samples": {self.samples}, "t0_ns": {self.first_ns}, "t1_ns": {self.last_ns}}}'
-        return PUT_EVENT, (self.last_ns, "recording_gap", "warning", text, None, None, data)
+        data = {"samples": self.samples, "t0_ns": self.first_ns, "t1_ns": self.last_ns}
+        return PUT_EVENT, (self.last_ns, "recording_gap", "warning", text, None, None, to_json(data))
 
 
 def lost(row: Row, why: str) -> Row:
