@@ -156,24 +156,18 @@ def partition(asked: Asked) -> int:
 class AmdLibrary(Library):
     """AMD SMI of this process; `nvml` is a Smi."""
 
-    def start(self) -> tuple[str, str, str] | None:
-        """Load and initialise. None, or (cause, reason, hint) of what is wrong."""
-        with self._lock:
-            if self._users == 0:
-                try:
-                    self.nvml = Smi(_load())
-                except Exception as error:  # it may be of another ROCm, or another package of that name
-                    why = _why(error)
-                    return NO_BINDING[0], f"{NO_BINDING[1]}: {why}", NO_BINDING[2]
-                try:
-                    self.nvml.nvmlInit()
-                except Exception as error:
-                    if code_of(error) in (NO_DRIVER, INIT_ERROR):
-                        return NO_DRIVER_LOADED
-                    return "unknown", f"The AMD GPU driver does not answer: {told(error)}", UNKNOWN_HINT
-                self.epoch += 1
-            self._users += 1
-            return None
+    def _start(self) -> tuple[str, str, str] | None:
+        try:
+            self.nvml = Smi(_load())
+        except Exception as error:  # it may be of another ROCm, or another package of that name
+            return NO_BINDING[0], f"{NO_BINDING[1]}: {_why(error)}", NO_BINDING[2]
+        try:
+            self.nvml.nvmlInit()
+        except Exception as error:
+            if code_of(error) in (NO_DRIVER, INIT_ERROR):
+                return NO_DRIVER_LOADED
+            return "unknown", f"The AMD GPU driver does not answer: {told(error)}", UNKNOWN_HINT
+        return None
 
 
 def _load() -> Any:

@@ -9,6 +9,7 @@ import subprocess
 from typing import Any
 
 from profiler.paths import own_command
+from profiler.sources._library import absent
 
 PATIENCE_S = 15.0  # a driver that has slept takes seconds to wake its cards
 HINT = "Check that nvidia-smi (amd-smi for AMD) works, and the kernel log (dmesg)"
@@ -64,4 +65,4 @@ def _last_line(said: bytes) -> str:
 
 
 def _absent(cause: str, reason: str, hint: str) -> dict[str, dict[str, Any]]:
-    return {"nvml": {"state": "absent", "cause": cause, "reason": reason, "hint": hint, "devices": []}}
+    return {"nvml": {**absent(cause, reason, hint), "devices": []}}

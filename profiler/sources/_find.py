@@ -22,6 +22,12 @@ class Found:
     failures: list[str] = field(default_factory=list)
     hung: bool = False
 
+    def wrong(self, none: tuple[str, str, str]) -> tuple[str, str, str] | None:
+        """None where a GPU answers; else (cause, reason, hint), which is `none` where there is no GPU."""
+        if self.gpus:
+            return None
+        return ("unknown", self.failures[0], none[2]) if self.failures else none
+
 
 class _Opening:
     """One GPU in a thread of its own."""

@@ -28,6 +28,7 @@ STATES: dict[int, tuple[str, str, str]] = {
         "no_permission", "No permission to ask the NVIDIA driver",
         "Give this user access to /dev/nvidiactl and /dev/nvidia*, in a container pass the devices in"),
 }  # fmt: skip
+GOOD = {"state": "ok", "cause": "", "reason": "", "hint": ""}
 NO_BINDING = ("no_binding", "The Python package nvidia-ml-py is not usable",
               "Install it: pip install nvidia-ml-py")  # fmt: skip
 NO_DEVICES = ("no_devices", "The NVIDIA driver runs and shows no GPU",
@@ -45,6 +46,11 @@ _REASONS = {
 }
 LOST = (GPU_IS_LOST, RESET_REQUIRED)
 LASTING = {NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, ARGUMENT_VERSION}
+
+
+def absent(cause: str, reason: str, hint: str) -> dict[str, str]:
+    """What a run's meta says, and `describe`, where there is nothing to ask. GOOD where there is."""
+    return {"state": "absent", "cause": cause, "reason": reason, "hint": hint}
 
 
 class Missing(Exception):
@@ -95,20 +101,25 @@ class Library:
         """Load and initialise. None, or (cause, reason, hint) of what is wrong."""
         with self._lock:
             if self._users == 0:
-                try:
-                    import pynvml
-                except Exception as error:  # another package of that name may do anything
-                    return NO_BINDING[0], f"{NO_BINDING[1]}: {error}", NO_BINDING[2]
-                self.nvml = pynvml
-                try:
-                    pynvml.nvmlInit()
-                except Exception as error:
-                    return STATES.get(code_of(error) or 0) or (
-                        "unknown", f"The NVIDIA driver does not answer: {reason(error)}",
-                        "Check that nvidia-smi works, and the kernel log")  # fmt: skip
+                if (wrong := self._start()) is not None:
+                    return wrong
                 self.epoch += 1
             self._users += 1
             return None
+
+    def _start(self) -> tuple[str, str, str] | None:
+        try:
+            import pynvml
+        except Exception as error:  # another package of that name may do anything
+            return NO_BINDING[0], f"{NO_BINDING[1]}: {error}", NO_BINDING[2]
+        self.nvml = pynvml
+        try:
+            pynvml.nvmlInit()
+        except Exception as error:
+            return STATES.get(code_of(error) or 0) or (
+                "unknown", f"The NVIDIA driver does not answer: {reason(error)}",
+                "Check that nvidia-smi works, and the kernel log")  # fmt: skip
+        return None
 
     def restart(self, epoch: int) -> bool:
         """Initialise anew after Uninitialized, unless another thread has done so since `epoch`.

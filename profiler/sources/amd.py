@@ -16,6 +16,7 @@ from profiler.sources._amd_library import NO_DEVICES, NO_GPU, AmdLibrary, alone,
 from profiler.sources._amd_visible import HipCard, resolve
 from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import text_of
+from profiler.sources._library import GOOD, absent
 from profiler.sources._readings import Reading, readings
 from profiler.sources._relay import Relay
 from profiler.sources._vendor import FastSource, add_devices, tell_shown
@@ -47,7 +48,7 @@ class AmdSource(FastSource):
             self._absent(wrong, sink)
             return
         gpus = [gpu for gpu in found.gpus if isinstance(gpu, AmdGpu)]
-        good = {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(self.library, gpus)}
+        good = {**GOOD, **versions(self.library, gpus)}
         for key in ("amd", "gpu") if alone() else ("amd",):
             sink.set_meta(key, good)
         for text in found.failures:
@@ -73,10 +74,10 @@ class AmdSource(FastSource):
         only = alone()
         if not only and (not has_hardware() or wrong[0] == "no_binding"):
             return  # its NVIDIA GPU does the work
-        cause, message, hint = wrong if has_hardware() else NO_GPU
+        wrong = wrong if has_hardware() else NO_GPU
         for key in ("amd", "gpu") if only else ("amd",):
-            sink.set_meta(key, {"state": "absent", "cause": cause, "reason": message, "hint": hint})
-        raise DeviceError(message, hint)
+            sink.set_meta(key, absent(*wrong))
+        raise DeviceError(*wrong[1:])
 
 
 def find(library: AmdLibrary) -> tuple[Found, tuple[str, str, str] | None]:
@@ -85,9 +86,7 @@ def find(library: AmdLibrary) -> tuple[Found, tuple[str, str, str] | None]:
     if wrong is not None:
         return Found(), wrong
     found = find_gpus(library, AmdGpu, "AMD")
-    if found.gpus:
-        return found, None
-    return found, ("unknown", found.failures[0], NO_DEVICES[2]) if found.failures else NO_DEVICES
+    return found, found.wrong(NO_DEVICES)
 
 
 def tell_parts(gpus: Sequence[AmdGpu]) -> None:
@@ -128,14 +127,12 @@ def describe() -> dict[str, Any]:
     found, wrong = find(library)
     try:
         if wrong is not None:
-            cause, message, hint = wrong
-            return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": [],
-                    "hardware": has_hardware()}
+            return {**absent(*wrong), "devices": [], "hardware": has_hardware()}
         gpus = [gpu for gpu in found.gpus if isinstance(gpu, AmdGpu)]
         devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
                     **g.properties, "users": users(g)} for g in gpus]  # fmt: skip
-        return {"state": "ok", "cause": "", "reason": "", "hint": "", **versions(library, gpus),
-                "devices": devices, "failures": found.failures, "hardware": True}
+        return {**GOOD, **versions(library, gpus), "devices": devices,
+                "failures": found.failures, "hardware": True}
     finally:
         if not found.hung:
             library.leave()

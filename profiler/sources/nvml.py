@@ -10,10 +10,10 @@ from profiler.errors import DeviceError
 from profiler.model import Sink
 from profiler.sources import Clock
 from profiler.sources._fields import FAST, MEMORY
-from profiler.sources._find import Found, find_gpus
+from profiler.sources._find import find_gpus
 from profiler.sources._gpu import Gpu, text_of
 from profiler.sources._gpu_processes import use_of
-from profiler.sources._library import NO_DEVICES, Library
+from profiler.sources._library import GOOD, NO_DEVICES, Library, absent
 from profiler.sources._mig import Slice
 from profiler.sources._readings import readings
 from profiler.sources._relay import Relay
@@ -41,15 +41,13 @@ class NvmlSource(FastSource):
         if wrong is None:
             found = find_gpus(self.library)
             self._hung = found.hung
-            if not found.gpus:
+            wrong = found.wrong(NO_DEVICES)
+            if wrong is not None:
                 self._leave()
-                wrong = nothing(found)
         if wrong is not None:
-            cause, message, hint = wrong
-            sink.set_meta("gpu", {"state": "absent", "cause": cause, "reason": message, "hint": hint})
-            raise DeviceError(message, hint)
-        good = {"state": "ok", "cause": "", "reason": "", "hint": ""}
-        sink.set_meta("gpu", {**good, **versions(self.library.nvml)})
+            sink.set_meta("gpu", absent(*wrong))
+            raise DeviceError(*wrong[1:])
+        sink.set_meta("gpu", {**GOOD, **versions(self.library.nvml)})
         for text in found.failures:
             sink.event(clock.now_ns(), "device_absent", "warning", text)
         gpus, slices = found.gpus, found.slices
@@ -58,11 +56,6 @@ class NvmlSource(FastSource):
         self.gpus, self.slices = gpus, slices
         self._relay = Relay([*readings(gpus, FAST), *readings(slices, (MEMORY,))], PATIENCE_S)
         self.opened.set()
-
-
-def nothing(found: Found) -> tuple[str, str, str]:
-    """(cause, reason, hint) where no GPU answers."""
-    return ("unknown", found.failures[0], NO_DEVICES[2]) if found.failures else NO_DEVICES
 
 
 def tell_visible(gpus: Sequence[Gpu], slices: Sequence[Slice], environment: Mapping[str, str]) -> None:
@@ -95,16 +88,13 @@ def describe() -> dict[str, Any]:
     library = Library()
     wrong = library.start()
     if wrong is not None:
-        cause, message, hint = wrong
-        return {"state": "absent", "cause": cause, "reason": message, "hint": hint, "devices": []}
+        return {**absent(*wrong), "devices": []}
     found = find_gpus(library)
     try:
         devices = [{"uuid": g.uuid, "index": g.index, "name": g.name, "memory_total": g.memory_total,
                     **g.properties, **use_of(g)} for g in found.gpus]  # fmt: skip
-        state: dict[str, Any] = {"state": "ok", "cause": "", "reason": "", "hint": ""}
-        if not found.gpus:
-            cause, message, hint = nothing(found)
-            state = {"state": "absent", "cause": cause, "reason": message, "hint": hint}
+        wrong = found.wrong(NO_DEVICES)
+        state = GOOD if wrong is None else absent(*wrong)
         return {**state, **versions(library.nvml), "devices": devices, "failures": found.failures}
     finally:
         if not found.hung:
