@@ -64,7 +64,7 @@ def _create(options: Options, clock: Clock) -> tuple[Options, RunWriter]:
     while True:
         try:
             return options, RunWriter.create(options.output, session.first_meta(options, clock),
-                                             overwrite=options.overwrite)
+                                             overwrite=options.overwrite, now_ns=clock.now_ns)
         except TakenRunError:
             if not options.renumber:
                 raise

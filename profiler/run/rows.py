@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import time
+from collections.abc import Callable
 from typing import Any
 
 PUT_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
@@ -23,8 +23,8 @@ _REJECTED = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.Interface
              OverflowError)
 
 
-def put(db: sqlite3.Connection, statement: str, row: tuple[Any, ...]) -> None:
-    """Store a row. One that SQLite rejects is left out, and an event says so."""
+def put(db: sqlite3.Connection, statement: str, row: tuple[Any, ...], now_ns: Callable[[], int]) -> None:
+    """Store a row. One that SQLite rejects is left out, and an event of now says so."""
     try:
         try:
             db.execute(statement, row)
@@ -32,7 +32,7 @@ def put(db: sqlite3.Connection, statement: str, row: tuple[Any, ...]) -> None:
             db.execute(statement, tuple(map(_storable, row)))
     except _REJECTED as error:
         text = f"a record was left out: {error}"
-        db.execute(PUT_EVENT, (time.time_ns(), "record_rejected", "warning", text, None, None, "{}"))
+        db.execute(PUT_EVENT, (now_ns(), "record_rejected", "warning", text, None, None, "{}"))
 
 
 def _storable(value: Any) -> Any:

@@ -52,16 +52,18 @@ class RunWriter(Intake):
     """A run file that grows. Implements `profiler.model.Sink`.
 
     Sink methods may be called from any thread; `commit`, `finish` and `close` from one.
-    `clock` gives seconds that only grow; it decides when blocks are written.
+    `clock` gives seconds that only grow; it decides when blocks are written. `now_ns` is the run's clock.
     """
 
-    def __init__(self, path: Path, db: sqlite3.Connection, wal: bool, clock: Callable[[], float]) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection, wal: bool, clock: Callable[[], float],
+                 now_ns: Callable[[], int]) -> None:
         super().__init__()
         self.path = path
         self.incomplete: str | None = None  # what is missing though the file can be written again
         self._db = db
         self._wal = wal
         self._clock = clock
+        self._now_ns = now_ns
         self._backlog: list[Pending] = []  # taken out of _pending, not written yet
         self._blocks = OpenBlocks()
         self._journal_id = 0
@@ -73,7 +75,8 @@ class RunWriter(Intake):
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, Any], *, overwrite: bool = False,
-               max_pages: int | None = None, clock: Callable[[], float] = time.monotonic) -> RunWriter:
+               max_pages: int | None = None, clock: Callable[[], float] = time.monotonic,
+               now_ns: Callable[[], int] = time.time_ns) -> RunWriter:
         """A new run file, its folder must exist. RunError when it cannot be written, or exists.
 
         `max_pages` caps the file at so many pages of 4096 bytes (0: no cap).
@@ -93,7 +96,7 @@ class RunWriter(Intake):
             remove_run(path)
             reason = why_not_written(error, path)
             raise RunError(f"cannot write {path}: {reason}", "Name another file with -o") from error
-        writer = cls(path, db, wal, clock)
+        writer = cls(path, db, wal, clock, now_ns)
         if note:
             writer.set_meta("journal_note", note)
             writer.commit()
@@ -159,7 +162,7 @@ class RunWriter(Intake):
         db = self._db
         with transaction(db):
             for statement, row in pending.rows:
-                put(db, statement, row)
+                put(db, statement, row, self._now_ns)
             if pending.described:
                 db.execute(BUMP)
             if pending.samples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 from profiler.record.clock import Clock
 from profiler.record.clock_watch import ClockWatch, Readings, readings
+from profiler.record.options import Options
+from profiler.record.recorder import _create
 from tests.fakes.sink import ListSink
 from tests.record.running import PYTHON, environment, opened, recording
 from tests.waiting import until
@@ -64,6 +67,17 @@ def test_each_is_told_once(set_s: float, slept_s: int, told: list[tuple[str, str
 def test_clocks_of_this_machine_are_read_together() -> None:
     found = until(readings)
     assert found[1] >= found[0] > 0 and found[2] > found[1]
+
+
+def test_what_the_run_file_tells_itself_is_on_the_runs_clock(tmp_path: Path) -> None:
+    """The wall clock may have been set since the start."""
+    clock = Clock((time.monotonic_ns(), 10**18))
+    _, writer = _create(Options(tmp_path / "run.stepscope"), clock)
+    writer.event(1 << 70, "mark", "info", "far away")
+    writer.finish("finished", clock.now_ns())
+    with opened(tmp_path) as run:
+        (event,) = run.events()
+    assert event.kind == "record_rejected" and 10**18 <= event.t_ns <= clock.now_ns()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or shutil.which("cc") is None,
