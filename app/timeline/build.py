@@ -47,9 +47,6 @@ class Traced:
         rank = self.trace.rank if self.trace.rank is not None else self.number
         return f"{text}, rank {rank}" if self.several else text
 
-    def about(self, device: int = -1) -> dict[str, int | None]:
-        return {"process": self.number, "rank": self.trace.rank, "device": device}
-
 
 def add(builder: Builder, traced: Traced) -> None:
     """All lanes of a process. Those without spans are left out."""
@@ -99,7 +96,7 @@ def _steps(builder: Builder, traced: Traced) -> None:
         "steps",
         columns,
         np.zeros(len(steps), np.int64),
-        **traced.about(),
+        traced.number,
     )
 
 
@@ -128,7 +125,7 @@ def _thread(builder: Builder, traced: Traced, thread: int, rows: Flags, kind: st
         "ref": at,
     }
     builder.add(
-        f"{kind}/{traced.number}/{thread}", traced.title(title), note, kind, columns, depth, **traced.about()
+        f"{kind}/{traced.number}/{thread}", traced.title(title), note, kind, columns, depth, traced.number
     )
 
 
@@ -162,7 +159,7 @@ def _streams(builder: Builder, traced: Traced) -> None:
                 "stream",
                 columns,
                 depths(start, end, np.zeros(len(at), np.int32)),
-                **traced.about(one),
+                traced.number,
             )
             if lane is not None and work >= most.get(one, (0, 0))[0]:
                 most[one] = (work, lane.first)
@@ -204,8 +201,6 @@ def _memory(builder: Builder, traced: Traced) -> None:
             traced.title("Allocated"),
             "GiB, trace",
             traced.number,
-            traced.trace.rank,
-            device,
         )
         builder.add_counter(counter, memory.time[rows] + traced.shift, memory.allocated[rows] / 2**30)
 
@@ -223,8 +218,6 @@ def _lag(builder: Builder, traced: Traced) -> None:
         traced.title("Device lag"),
         "ms, trace",
         traced.number,
-        traced.trace.rank,
-        j.main_device,
     )
     builder.add_counter(counter, device.start[rows] + traced.shift, lag / 1e6)
 

@@ -23,18 +23,12 @@ CLOSED, OPEN, WHOLE = range(3)
 
 
 @dataclass(frozen=True)
-class Strip:
-    """A lane or a counter, before it has a place. `first`, `rows`: of the model; `index`: of a counter."""
+class Strip(Lane):
+    """A lane or a counter, before it has a place. A counter has no rows; `index` is its number."""
 
-    key: str
-    title: str
-    note: str
-    kind: str
     first: int = 0
     rows: int = 0
     index: int = -1  # of Model.counters; -1: it is in the run
-    process: int = -1
-    device: int = -1
 
 
 @dataclass(frozen=True)
@@ -83,35 +77,14 @@ class Arrangement:
 
 def strips(model: Model, counters: Counters) -> list[Strip]:
     """Everything that can be shown, in its own order: by process, then by kind."""
-    lanes = [_strip(lane) for lane in model.lanes]
+    lanes = [Strip(**vars(lane)) for lane in model.lanes]
     lanes += [
-        Strip(
-            counter.key,
-            counter.title,
-            counter.note,
-            "counter",
-            index=k,
-            process=counter.process,
-            device=counter.device,
-        )
+        Strip(counter.key, counter.title, counter.note, "counter", process=counter.process, index=k)
         for k, counter in enumerate(model.counters)
     ]
     lanes.sort(key=lambda s: (s.process, ORDER.index(s.kind)))  # stable: threads stay in their order
-    recorded = [Strip(row.key, row.title, row.note, "counter", device=row.device) for row in counters.rows]
+    recorded = [Strip(row.key, row.title, row.note, "counter") for row in counters.rows]
     return [*lanes, *recorded]
-
-
-def _strip(lane: Lane) -> Strip:
-    return Strip(
-        lane.key,
-        lane.title,
-        lane.note,
-        lane.kind,
-        lane.first,
-        lane.rows,
-        process=lane.process,
-        device=lane.device,
-    )
 
 
 def usual_state(strip: Strip) -> int:

@@ -57,7 +57,6 @@ class CounterRow:
     note: str
     lines: tuple[Line, ...]
     top: float | None = None
-    device: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +76,11 @@ def model(run: Run) -> Model:
             steps = load_steps(run, process)
             if len(steps):
                 rank = processes[process].rank if process in processes else None
-                add_steps(builder, steps, run.start_ns, f", rank {rank}" if len(found) > 1 else "", rank)
+                add_steps(builder, steps, run.start_ns, f", rank {rank}" if len(found) > 1 else "")
     return builder.model((0, max(1, run.end_ns - run.start_ns)))
 
 
-def add_steps(
-    builder: Builder, steps: Steps, start_ns: int, suffix: str = "", rank: int | None = None
-) -> None:
+def add_steps(builder: Builder, steps: Steps, start_ns: int, suffix: str = "") -> None:
     """Steps, and their stages one after the other: only their lengths are measured."""
     n = len(steps)
     names = np.array([builder.code(f"#{k}") for k in steps.index.tolist()], np.int32)
@@ -96,7 +93,6 @@ def add_steps(
         "steps",
         {"start": t0, "end": t1, "colour": np.full(n, CODE["other"]), "name": names, "ref": np.arange(n)},
         np.zeros(n, np.int64),
-        rank=rank,
     )
     lengths = np.stack([steps.stages[stage] for stage in STAGES])
     ends = np.minimum(np.cumsum(lengths, axis=0) + t0, t1)
@@ -119,7 +115,6 @@ def add_steps(
         "stages",
         {name: column[there] for name, column in columns.items()},
         np.zeros(int(there.sum()), np.int64),
-        rank=rank,
     )
 
 
@@ -177,7 +172,7 @@ def counters(run: Run, t0: int, t1: int, points: int) -> Counters:
         where = f", GPU {device.index}" if len(run.devices) > 1 else ""
         for key, title, note, lines, top in _GPU:
             found = _lines(run, start, t0, t1, points, lines, device)
-            rows.append(CounterRow(f"{key}/d{device.id}", f"{title}{where}", note, found, top, device.id))
+            rows.append(CounterRow(f"{key}/d{device.id}", f"{title}{where}", note, found, top))
     for key, title, note, lines, top in _HOST:
         rows.append(CounterRow(key, title, note, _lines(run, start, t0, t1, points, lines, None), top))
     return Counters(tuple(row for row in rows if row.lines), t0, t1)

@@ -62,15 +62,15 @@ class Reader:
     def ask(self, question: dict[str, Any]) -> dict[str, Any] | None:
         """The answer to {"ask": "region", "t0", "t1"} or {"ask": "span", "span"}; None: nothing known."""
         if question["ask"] == "region":
-            return self._region(int(question["t0"]), int(question["t1"]), int(question.get("process", NONE)))
+            return self._region(int(question["t0"]), int(question["t1"]))
         return self._span(int(question["span"]))
 
-    def _region(self, t0: int, t1: int, process: int) -> dict[str, Any] | None:
-        """Of the process asked for, else of the first that has most of its time in the region."""
+    def _region(self, t0: int, t1: int) -> dict[str, Any] | None:
+        """Of the first process that has most of its time in the region."""
         best: tuple[int, Traced, tuple[int, int]] | None = None
         for traced in self.processes:
             inside = region.covered(traced.extent, t0, t1)
-            if inside is None or process not in (NONE, traced.number):
+            if inside is None:
                 continue
             long = inside[1] - inside[0]
             if best is None or long > best[0]:

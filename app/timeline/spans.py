@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,6 @@ class Lane:
     first: int
     rows: int
     process: int = -1  # number of the trace's process in the helper; -1: not from a trace
-    rank: int | None = None
-    device: int = -1
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,6 @@ class Counter:
     title: str
     note: str
     process: int = -1
-    rank: int | None = None
-    device: int = -1
-
-
-class Hit(NamedTuple):
-    """A span, and the row it lies in."""
-
-    row: int
-    span: int
 
 
 class Row:
@@ -195,14 +184,14 @@ class Builder:
         kind: str,
         columns: Mapping[str, Any],
         depth: Ints,
-        **about: Any,
+        process: int = -1,
     ) -> Lane | None:
         """A lane from columns in order of start; `depth` is the row of each span. None of nothing."""
         if not len(depth):
             return None
         rows = int(depth.max()) + 1
         order = np.argsort(depth, kind="stable")
-        lane = Lane(key, title, note, kind, len(self._lengths), rows, **about)
+        lane = Lane(key, title, note, kind, len(self._lengths), rows, process)
         self._parts.append({name: np.asarray(columns[name])[order] for name in _COLUMNS})
         self._lengths += np.bincount(depth, minlength=rows).tolist()
         self.lanes.append(lane)

@@ -24,8 +24,6 @@ HEIGHT = 40
 class RunBar(QWidget):
     """The run's name, its settings, the step; and the way back."""
 
-    back_pressed = Signal()
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.name = Sentence(15, 24)
@@ -37,7 +35,6 @@ class RunBar(QWidget):
         self.cancel = Button("Cancel", kind="flat")
         self.cancel.hide()
         self.back = Button("Back", kind="flat", icon="reset", key="Alt+Left")
-        self.back.clicked.connect(self.back_pressed)
         line = row(self.name, spacing=12, margins=(PADDING, 0, PADDING, 0))
         line.addLayout(self._chips)
         for widget in (self.facts, None, self.progress, self.cancel, self.back):
