@@ -25,7 +25,7 @@ __all__ = ["Run", "Series"]
 
 T = TypeVar("T")
 LARGEST = 1 << 31  # bytes of an attachment, unpacked
-MOST_DEVICES, MOST_PROCESSES = 2048, 4096  # each costs a look: a recorder takes 1024 processes
+MOST_DEVICES, MOST_PROCESSES = 2048, 4096  # each costs a look: a recorder takes 4001 processes
 SMALL, SQUEEZED = 1 << 27, 200  # up to so many bytes, and so many more for each packed one: traces make fewer
 NO_LOG = ("{name}-wal is not beside it. If this is a copy that was made while it was recorded, copy that "
           "file as well: the newest part of the run is in there")

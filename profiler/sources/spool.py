@@ -21,7 +21,7 @@ from profiler.sources._standstill import Standstills
 from profiler.sources._traces import AT_ONCE, Beside
 from profiler.sources.tree import TargetTree
 
-MAX_PROCESSES, MAX_EVER = 1024, 16_384  # that send: at a time, and in one run
+MAX_PROCESSES, MAX_EVER = 1024, 4000  # that send: at a time, and in one run, which is refused with 4097
 MAX_TOLD = 20  # of them whose damage is told
 LOOK_NS = 1_000_000_000  # between looks for loops that stand still
 MAX_TRACE = 512 << 20  # bytes of a trace as written
@@ -77,7 +77,7 @@ class SpoolSource:
 
     def failures(self, now_ns: int) -> list[str]:
         """What went wrong in the loops, for the end: workers that died, steps that no longer came."""
-        processes = list(self._processes.values())
+        processes = self.processes
         return [*(text for process in processes for text in process.failures),
                 *self._standstills.standing(processes, now_ns)]
 
@@ -100,7 +100,7 @@ class SpoolSource:
         now = time.monotonic_ns()
         if now - self._looked_ns >= LOOK_NS:
             self._looked_ns = now
-            self.urgent += self._standstills.tick(list(self._processes.values()), sink, clock)
+            self.urgent += self._standstills.tick(self.processes, sink, clock)
 
     def close(self, sink: Sink, clock: Clock) -> None:
         """Read what is left, and note how much of it could not be used."""
