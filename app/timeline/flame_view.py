@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QToolTip, QVBoxLayout, QWidget
 
 from app import theme
 from app.timeline import lod, raster
 from app.timeline.flame import HEAVY, MODULES, TIME, Flame
-from app.timeline.look import fill_of, image_of, look
-from app.timeline.scene import Scene, short_name
-from app.timeline.spans import COLOURS
+from app.timeline.frame import write_names
+from app.timeline.look import image_of, look
+from app.timeline.scene import Scene
 from app.tokens import PADDING
 from app.widgets.basic import PaneHeader, tip
 from app.widgets.button import Segments
-from app.widgets.paint import font, text_width, write
-from profiler.units import NBSP, format_count, format_time
+from app.widgets.paint import font, write
+from profiler.units import format_count, format_time
 
 ROW = 20  # px
 
@@ -80,32 +82,14 @@ class _Rows(QWidget):
         painter.drawImage(plot.topLeft(), image_of(pixels, dpr))
         painter.setFont(font(11))
         painter.setClipRect(plot)
-        for item in named:
-            self._names(painter, *item, len(edge) - 1)
+        for k, columns, y, pale in named:
+            box = QRectF(plot.left(), y, plot.width(), ROW - 1)
+            write_names(painter, self.flame.rows[k], columns, partial(self._name, k), box, dpr, pale)
         painter.end()
-
-    def _names(self, painter: QPainter, k: int, columns: lod.Columns, y: float, pale: bool, w: int) -> None:
-        dpr, plot, tokens, row = self.devicePixelRatioF(), self.plot, theme.tokens(), self.flame.rows[k]
-        a, b = np.clip(columns.boxes[:, 1], 0, w), np.clip(columns.boxes[:, 2] + 1, 0, w)
-        for i in np.flatnonzero(b - a >= 24 * dpr).tolist():
-            place, room = int(columns.boxes[i, 0]), (b[i] - a[i]) / dpr - 8
-            text = self._name(k, place)
-            size = text_width(text, 11)
-            if size > room:
-                continue
-            stage = COLOURS[int(row.palette[row.code[place]])]
-            length = f"{NBSP}{NBSP}{format_time(float(row.end[place] - row.start[place]))}"
-            if size + text_width(length, 11) <= room:
-                text, size = text + length, size + text_width(length, 11)
-            x = plot.left() + a[i] / dpr + 4
-            if not pale:
-                painter.fillRect(QRectF(x - 2, y + 1, size + 4, ROW - 3), fill_of(stage, False))
-            painter.setPen(QColor(tokens.t1 if pale else tokens.stages[stage].ink))
-            painter.drawText(QPointF(x, y + ROW / 2 + 3.5), text)
 
     def _name(self, k: int, place: int) -> str:
         code = int(self.flame.names[k][place])
-        return short_name(self.scene.model.names[code]) if code >= 0 else ""
+        return self.scene.model.names[code] if code >= 0 else ""
 
     def _at(self, at: QPointF) -> tuple[int, int] | None:
         k = int((at.y() - self.plot.top() + self._scroll) // ROW)

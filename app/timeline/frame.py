@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,12 +10,13 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from app import theme
+from app.live.series import nice
 from app.timeline import lod, raster
 from app.timeline.layout import CLOSED, Placed
 from app.timeline.look import fill_of, image_of, look, pixel
 from app.timeline.recorded import Line
 from app.timeline.scene import Scene, short_name
-from app.timeline.spans import COLOURS, Ints
+from app.timeline.spans import COLOURS, Ints, Row
 from app.widgets.paint import font, text_width, write
 from profiler.units import NBSP, format_ms, format_time
 
@@ -88,8 +90,17 @@ class Painter:
                 self._lane(pixels, placed)
         painter.drawImage(frame.plot.topLeft(), image_of(pixels, dpr))
         painter.setFont(font(11))
-        for names in self._names:
-            self._write_names(painter, *names)
+        for number, columns, y, height, pale in self._names:
+            first = int(self.scene.model.edges[number])
+            write_names(
+                painter,
+                self.scene.model.rows[number],
+                columns,
+                lambda place, first=first: self.scene.model.text(first + place),
+                QRectF(frame.plot.left(), y, frame.plot.width(), height),
+                dpr,
+                pale,
+            )
         for placed in (*free, *pinned):
             self._gaps(painter, placed)
         painter.restore()
@@ -110,34 +121,6 @@ class Painter:
             raster.draw(pixels, top, bottom, columns, style, self.look, framed=pale)
             if height >= 12 and len(columns.boxes):
                 self._names.append((number, columns, y + move, height, pale or self.scene.searching))
-
-    def _write_names(
-        self, painter: QPainter, number: int, columns: lod.Columns, y: int, height: int, pale: bool
-    ) -> None:
-        """The name on each span that has room for it, with its length where there is more."""
-        frame, model, dpr = self.frame, self.scene.model, self.frame.dpr
-        first, row = int(model.edges[number]), model.rows[number]
-        w = len(frame.edge) - 1
-        a, b = np.maximum(columns.boxes[:, 1], 0), np.minimum(columns.boxes[:, 2] + 1, w)
-        wide = np.flatnonzero((b - a) >= NAMED * dpr)
-        tokens = theme.tokens()
-        base = y + height / 2 + 4
-        for k in wide.tolist():
-            room = (b[k] - a[k]) / dpr - 8
-            place = int(columns.boxes[k, 0])
-            text = short_name(model.text(first + place))
-            size = text_width(text, 11)
-            if size > room:
-                continue
-            stage = COLOURS[int(row.palette[row.code[place]])]
-            length = f"{NBSP}{NBSP}{format_time(float(row.end[place] - row.start[place]))}"
-            x = frame.plot.left() + a[k] / dpr + 4
-            if size + text_width(length, 11) <= room:
-                text, size = text + length, size + text_width(length, 11)
-            if not pale:
-                painter.fillRect(QRectF(x - 2, y + 1, size + 4, height - 2), fill_of(stage, pale))
-            painter.setPen(QColor(tokens.t1 if pale else tokens.stages[stage].ink))
-            painter.drawText(QPointF(x, base), text)
 
     def _gaps(self, painter: QPainter, placed: Placed) -> None:
         """What the device waited for, where there is room to say it."""
@@ -197,10 +180,42 @@ class Painter:
             )
 
 
+def write_names(
+    painter: QPainter,
+    row: Row,
+    columns: lod.Columns,
+    name: Callable[[int], str],
+    box: QRectF,
+    dpr: float,
+    pale: bool,
+) -> None:
+    """The name on each span that has room for it, with its length where there is more.
+
+    `name(place)`: of a span of the row. `box`: where its columns are drawn, px.
+    """
+    w = len(columns.colour)
+    a, b = np.maximum(columns.boxes[:, 1], 0), np.minimum(columns.boxes[:, 2] + 1, w)
+    tokens = theme.tokens()
+    for k in np.flatnonzero((b - a) >= NAMED * dpr).tolist():
+        room = (b[k] - a[k]) / dpr - 8
+        place = int(columns.boxes[k, 0])
+        text = short_name(name(place))
+        size = text_width(text, 11)
+        if size > room:
+            continue
+        stage = COLOURS[int(row.palette[row.code[place]])]
+        length = f"{NBSP}{NBSP}{format_time(float(row.end[place] - row.start[place]))}"
+        x = box.left() + a[k] / dpr + 4
+        if size + text_width(length, 11) <= room:
+            text, size = text + length, size + text_width(length, 11)
+        if not pale:
+            painter.fillRect(QRectF(x - 2, box.top() + 1, size + 4, box.height() - 2), fill_of(stage, False))
+        painter.setPen(QColor(tokens.t1 if pale else tokens.stages[stage].ink))
+        painter.drawText(QPointF(x, box.top() + box.height() / 2 + 4), text)
+
+
 def counter_top(levels: list[tuple[np.ndarray, np.ndarray]]) -> float:
     """A round value above all in view."""
-    from app.live.series import nice
-
     highest = max((float(np.nanmax(high)) for _, high in levels if np.isfinite(high).any()), default=0.0)
     return nice(highest) if highest > 0 else 1.0
 
