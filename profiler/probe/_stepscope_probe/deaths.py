@@ -6,6 +6,8 @@ Nobody is reaped here: torch looks for dead workers itself, and must find them.
 import os
 import signal
 
+from .memory import available
+
 _SHARED = "/dev/shm"
 _GROUPS = "/sys/fs/cgroup"
 _NONE = 1 << 60  # bytes; the older kind of groups tells "no limit" by a number beyond this
@@ -65,13 +67,6 @@ class Deaths:
             return "Native code crashed in it; with PYTHONFAULTHANDLER=1 it prints the line of Python"
         return ""
 
-    @staticmethod
-    def _left():
-        for line in _text("/proc/meminfo").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return None
-
     def _memory(self):
         limit, used, kills = memory_limit()
         if kills is not None and self._kills is not None and kills > self._kills:
@@ -80,7 +75,8 @@ class Deaths:
         if limit is not None and used is not None:
             return ("The kernel does that at the limit of memory, which is %s here, %s of it in use now; "
                     "so may anybody else" % (_size(limit), _size(used)))
-        told = "" if self._left() is None else ", of which %s are free now" % _size(self._left())
+        left = available()
+        told = "" if left is None else ", of which %s are free now" % _size(left)
         return "The kernel does that when memory runs out%s; so may anybody else" % told
 
 

@@ -30,7 +30,7 @@ def _resident():
 
 def _rooms():
     """Bytes left in the machine, in the container, and under the process's own limit; None when not known."""
-    yield _machine()
+    yield available()
     yield _container()
     try:
         import resource
@@ -43,7 +43,8 @@ def _rooms():
         yield None
 
 
-def _machine():
+def available():
+    """Bytes that the machine has left; None when that is not known."""
     try:
         with open("/proc/meminfo") as file:
             for line in file:
