@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 SHARED = ("gpu.clock_sm", "gpu.clock_mem", "gpu.temperature", "gpu.throttle", "gpu.pcie_gen",
           "gpu.pcie_width")
 # Of a slice alone: the card's numbers are those of all its slices together.
-
-
 OWN = ("gpu.mem_used", "gpu.mem_free", "gpu.mem_reserved", "gpu.sm_active", "gpu.sm_occupancy",
        "gpu.tensor_active", "gpu.dram_active", "gpu.processes", "gpu.other_processes", "gpu.process_mem")
 OWN_OF_PART = ("gpu.util", "gpu.mem_util")  # of a part of a split AMD card also these
@@ -47,16 +45,21 @@ def unit_of(run: Run, device: Device) -> Device:
     return max(slices, key=weight)
 
 
+def held(run: Run, process: int | None) -> dict[int, float]:
+    """Bytes that torch's allocator of a process has reserved at last, by the device's id."""
+    known = {device.id for device in run.devices}
+    return {track.device: latest[1] for track in run.find("torch.mem_reserved", process=process)
+            if track.device in known and (latest := run.latest(track.id))}
+
+
 def used_device(run: Run, process: int | None, properties: Mapping[str, Any]) -> Device | None:
     """The device whose allocator the process uses most; else the only one that it sees, or the busiest.
 
     Of a card that MIG splits the slice: see unit_of.
     """
     devices = {device.id: device for device in run.devices}
-    held = {track.device: latest[1] for track in run.find("torch.mem_reserved", process=process)
-            if track.device in devices and (latest := run.latest(track.id))}
-    if held:
-        return devices[max(held, key=lambda number: held[number])]
+    if reserved := held(run, process):
+        return devices[max(reserved, key=lambda number: reserved[number])]
     told = {str(uuid) for uuid in mapping(mapping(properties.get("torch")).get("uuid")).values()}
     uuids = told | {f"GPU-{uuid}" for uuid in told}
     named = [d for d in devices.values() if uuids.intersection((d.uuid, *_names(d)))]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiler.analysis.devices import card_of
+from profiler.analysis.devices import card_of, held
 from profiler.analysis.energy import BUFFER, COUNTER, POWER, Meter, bound, by_counter, by_power
 from profiler.analysis.facts import Facts
 from profiler.analysis.series import BoolArray, FloatArray
@@ -150,10 +150,9 @@ def _cards(run: Run, loops: Sequence[Facts]) -> list[Device]:
     devices = {device.id: device for device in run.devices}
     used: list[Device] = []
     for facts in loops:
-        tracks = run.find("torch.mem_reserved", process=facts.process.id) if facts.process else []
-        held = [devices[track.device] for track in tracks if track.device in devices
-                and (latest := run.latest(track.id)) and latest[1] > 0]
-        used += held or ([facts.device] if facts.device else [])
+        reserved = held(run, facts.process.id) if facts.process else {}
+        mine = [devices[number] for number, size in reserved.items() if size > 0]
+        used += mine or ([facts.device] if facts.device else [])
     if not any(len(facts.steps) for facts in loops):
         used = used or list(run.devices)
     cards = {card.id: card for card in (card_of(run, device) for device in used)}
