@@ -14,7 +14,7 @@ from profiler.model import STAGES, STEP_EVALUATION, STEP_PARTIAL
 if TYPE_CHECKING:
     from profiler.run.reader import Run
 
-MOST_STEPS = 1 << 18  # that are looked at: each takes about a kB meanwhile
+MOST_STEPS = 1 << 18  # that are looked at: the columns of them all are in memory meanwhile
 EXTRAS = ("samples", "data_cpu", "thread_cpu", "optimizer_calls", "syncs", "sync")
 DEVICE_STAGES = ("h2d", "forward", "backward", "optimizer")
 LAG_STAGES = ("data", "h2d", "forward", "backward", "optimizer")
