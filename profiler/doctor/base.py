@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from profiler.machine import read
-
-__all__ = ["STATES", "Check", "read"]
 STATES = ("ok", "warning", "error", "absent")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from profiler.doctor.base import Check, read
+from profiler.doctor.base import Check
+from profiler.machine import read
 from profiler.sources._apart import describe_apart
 from profiler.units import format_gib
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from profiler.doctor.base import Check, read
-from profiler.machine import container, cpu_quota, memory_limit
+from profiler.doctor.base import Check
+from profiler.machine import container, cpu_quota, memory_limit, read
 from profiler.machine import platform as odd_platform
 from profiler.units import format_count, format_gib, format_number
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from profiler.doctor.base import Check, read
+from profiler.doctor.base import Check
+from profiler.machine import read
 from profiler.visible import Card, resolve
 
 WORKLOADS = 'Run pip install "stepscope[workloads]"'
