@@ -124,15 +124,6 @@ def one(path: Path) -> TraceFacts:
     return TraceFacts.of([traces[k] for k in group], what_if=False)
 
 
-def memory_query(path: Path) -> str:
-    """Which of NVML's queries told a run's used memory: v1, v2; empty for a trace, or without a GPU."""
-    if not is_run(path):
-        return ""
-    with Run.open(path) as run:
-        return ", ".join(sorted({str(track.properties.get("version") or "")
-                                 for track in run.find("gpu.mem_used")} - {""}))
-
-
 def safe_name(name: str) -> str:
     """A name for a file of ours from that of an attachment, which may be anybody's: its last part, tamed."""
     return re.sub(r"[^\w.-]", "_", name.rpartition("/")[2], flags=re.ASCII).lstrip(".")[-100:] or "trace"

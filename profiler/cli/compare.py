@@ -37,10 +37,9 @@ def run(args: argparse.Namespace) -> int:
     a, b = (_traces.one(path) for path in (args.a, args.b))
     told = compare(a, b)
     told["a"]["file"], told["b"]["file"] = str(args.a), str(args.b)
-    used = [_energy(path) for path in (args.a, args.b)]
+    used, queries = zip(*(_of_run(path) for path in (args.a, args.b)), strict=True)
     told["energy"] = energy.compared(used)
     told["notes"] += energy.comparison_notes(used)
-    queries = [_traces.memory_query(path) for path in (args.a, args.b)]
     if all(queries) and queries[0] != queries[1]:
         told["notes"].append(f"Used memory is by query {queries[0]} in A and {queries[1]} in B: v1 counts "
                              "what the driver reserves as used, so the two do not compare")
@@ -51,13 +50,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _energy(path: Path) -> Energy | None:
-    """Of a run; None of a trace, which holds none."""
+def _of_run(path: Path) -> tuple[Energy | None, str]:
+    """Its energy, and which of NVML's queries told the used memory: v1, v2. (None, "") for a trace."""
     if not _traces.is_run(path):
-        return None
+        return None, ""
     with Run.open(path) as run:
-        diagnosis = diagnose(run)
-        return None if diagnosis.imported else energy.measured(run, diagnosis)
+        queries = {str(track.properties.get("version") or "") for track in run.find("gpu.mem_used")} - {""}
+        return energy.measured(run, diagnose(run)), ", ".join(sorted(queries))
 
 
 def print_comparison(told: Mapping[str, Any]) -> None:

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         with Run.open(first) as opened:
             diagnosis = diagnose(opened, trace=told_by_traces)
             program = recorded_program(opened.meta)
-            used = None if diagnosis.imported else energy.measured(opened, diagnosis)
+            used = energy.measured(opened, diagnosis)
         told = diagnosis.to_json()
         if used is not None:
             told["energy"] = energy.to_json(used, args.price)

@@ -43,7 +43,7 @@ def page(run: Run, price: energy.Price | None = None) -> dict[str, Any]:
     """
     diagnosis = diagnose(run)
     told = diagnosis.to_json()
-    used = energy.measured(run, diagnosis) if run.devices and not diagnosis.imported else None
+    used = energy.measured(run, diagnosis) if run.devices else None
     steps = diagnosis.facts.steps
     begin = int(steps.t0_ns[0]) if EARLIER in diagnosis.facts.steady.left_out else run.start_ns
     picture, note = step_chart(steps.select(steps.training), begin, run.end_ns)

@@ -56,8 +56,10 @@ class Price:
         return f"{number}{NBSP}{self.currency}" if self.currency else number
 
 
-def measured(run: Run, diagnosis: Diagnosis) -> Energy:
-    """Of the loop that the verdict is about; of ranks of one job all of them together."""
+def measured(run: Run, diagnosis: Diagnosis) -> Energy | None:
+    """Of the loop that the verdict is about; of ranks of one job all of them together. None of a trace."""
+    if diagnosis.imported:
+        return None
     facts = diagnosis.facts
     others = [other for other, _ in diagnosis.others if other is not facts]
     ranks = [one.rank for one in (facts, *others)]
@@ -190,12 +192,12 @@ def ratio(a: Energy, b: Energy, seed: int = 0) -> EnergyRatio | None:
     """
     if not a.step_j or not b.step_j:
         return None
+    middle = a.step_j / b.step_j
     if min(len(a.blocks), len(b.blocks)) < FEWEST:
-        return EnergyRatio(a.step_j / b.step_j, None)
+        return EnergyRatio(middle, None)
     random = np.random.default_rng(seed)
     one, two = (random.choice(side.blocks, (RESAMPLES, len(side.blocks))).mean(axis=1) for side in (a, b))
     low, high = np.percentile(one / two, (2.5, 97.5))
-    middle = a.step_j / b.step_j
     return EnergyRatio(middle, (min(float(low), middle), max(float(high), middle)))
 
 
