@@ -79,10 +79,13 @@ class Script:
         self.backward()
         self.optimize()
 
-    def epoch(self, loader: Any, n: int) -> None:
+    def several(self, loader: Any, n: int) -> None:
         for _ in range(n):
             self.fetch(loader)
             self.train()
+
+    def epoch(self, loader: Any, n: int) -> None:
+        self.several(loader, n)
         self.stop(loader)
 
     def steps(self) -> list[dict[str, int]]:

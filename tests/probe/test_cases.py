@@ -156,17 +156,15 @@ class Still(Script):
         thread.start()
         thread.join()
 
-    def steps(self, loader: Any, n: int) -> None:
-        for _ in range(n):
-            self.fetch(loader)
-            self.train()
-            self.walls.append(65_000_000)
+    def train(self) -> None:
+        super().train()
+        self.walls.append(65_000_000)
 
 
 def test_s06_where_the_loop_is_comes_before_the_recorder_asks() -> None:
     still = Still()
     loader = still.loader()
-    still.steps(loader, 5)
+    still.several(loader, 5)
     depth = still.loop.fetch_enter(loader, False)
     began = still.loop.t0
     still.other(7_000)
@@ -181,7 +179,7 @@ def test_s06_where_the_loop_is_comes_before_the_recorder_asks() -> None:
     assert "test_cases.py" in said["site"]
     still.loop.fetch_exit(depth, loader, 4, False)
     still.train()
-    still.steps(loader, 1)
+    still.several(loader, 1)
     still.other(9_000)
     still.look()
     assert len(still.lines) == 2 and still.lines[1][2]["stage"] == ""
@@ -190,7 +188,7 @@ def test_s06_where_the_loop_is_comes_before_the_recorder_asks() -> None:
 def test_s06_after_the_loop_it_is_not_inside_a_step() -> None:
     still = Still()
     loader = still.loader()
-    still.steps(loader, 5)
+    still.several(loader, 5)
     still.stop(loader)
     still.other(20_000)
     still.look()
