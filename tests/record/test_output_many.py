@@ -3,28 +3,7 @@
 from __future__ import annotations
 
 from profiler.record.output import GRAIN, HEAD, TAIL, Output
-
-
-class Pieces:
-    """A sink for output."""
-
-    failed = None
-
-    def __init__(self) -> None:
-        self.pieces: dict[int, bytes] = {}
-        self.number = 0
-
-    def output(self, t_ns: int, data: bytes) -> None:
-        self.number += 1
-        self.pieces[self.number] = data
-
-    def drop_output(self, first: int, last: int) -> None:
-        assert all(number in self.pieces for number in range(first, last + 1)), "each is dropped once"
-        for number in range(first, last + 1):
-            del self.pieces[number]
-
-    def event(self, *_: object, **__: object) -> None:
-        pass
+from tests.record.pieces import Pieces
 
 
 def test_many_small_pieces_of_output() -> None:

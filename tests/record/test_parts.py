@@ -20,6 +20,9 @@ from profiler.record.options import Options, Outcome
 from profiler.record.output import HEAD, TAIL, Output
 from profiler.record.private import remove_folder
 from profiler.record.start import record_command
+from profiler.run.reader import MOST_PROCESSES
+from profiler.sources.spool import MAX_EVER
+from tests.record.pieces import Pieces
 
 
 def test_clock_follows_the_monotonic_clock() -> None:
@@ -83,28 +86,6 @@ def test_git_of_a_checkout(tmp_path: Path) -> None:
     assert (metadata.git(tmp_path) or {})["dirty"] is True
 
 
-class Pieces:
-    """Keeps output like a run file."""
-
-    failed: str | None = None
-
-    def __init__(self) -> None:
-        self.pieces: dict[int, bytes] = {}
-        self.number = 0
-        self.events: list[str] = []
-
-    def output(self, t_ns: int, data: bytes) -> None:
-        self.number += 1
-        self.pieces[self.number] = data
-
-    def drop_output(self, first: int, last: int) -> None:
-        for number in range(first, last + 1):
-            self.pieces.pop(number, None)
-
-    def event(self, t_ns: int, kind: str, *more: object) -> None:
-        self.events.append(kind)
-
-
 def test_beginning_and_end_of_much_output_are_kept() -> None:
     sink = Pieces()
     output = Output(sink)  # type: ignore[arg-type]
@@ -147,6 +128,11 @@ def test_command_line_of_a_recording() -> None:
     argv = LaunchSpec(command=("python", "t.py", "--", "-o"), capture="trace", rate_hz=20.0).argv()
     assert argv[argv.index("record"):] == [
         "record", "--trace-steps=8", "--rate=20.0", "--control", "--", "python", "t.py", "--", "-o"]
+
+
+def test_a_recorder_takes_no_more_processes_than_are_read() -> None:
+    """Those that send, and the target itself."""
+    assert MAX_EVER + 1 <= MOST_PROCESSES
 
 
 def test_the_private_folder_goes_whatever_became_of_it(tmp_path: Path) -> None:
