@@ -46,13 +46,17 @@ def number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def told(value: Any) -> float:
+    """A value of AMD SMI. Missing for what stands for none."""
+    found = number(value)
+    if found is None:
+        raise Missing(NOT_TOLD)
+    return found
+
+
 def needed(said: Mapping[str, Any], *keys: str) -> float:
     """The first of the keys that has a value. Missing when none has."""
-    for key in keys:
-        value = number(said.get(key))
-        if value is not None:
-            return value
-    raise Missing(NOT_TOLD)
+    return told(next((said[key] for key in keys if number(said.get(key)) is not None), None))
 
 
 def _activity(key: str) -> Bind:
@@ -64,10 +68,7 @@ def _activity(key: str) -> Bind:
 
 def memory_bytes(asked: Asked, what: str) -> float:
     """total or usage of the device's memory in B."""
-    value = number(asked(f"amdsmi_get_gpu_memory_{what}", asked.enum("AmdSmiMemoryType", "VRAM")))
-    if value is None:
-        raise Missing(NOT_TOLD)
-    return value
+    return told(asked(f"amdsmi_get_gpu_memory_{what}", asked.enum("AmdSmiMemoryType", "VRAM")))
 
 
 def _memory(_: Any, asked: Asked) -> Callable[[], Values]:
@@ -112,14 +113,7 @@ def _temperature(sensor: str) -> Bind:
     def bind(_: Any, asked: Asked) -> Callable[[], Values]:
         kind = asked.enum("AmdSmiTemperatureType", sensor)
         now = asked.enum("AmdSmiTemperatureMetric", "CURRENT")
-
-        def read() -> Values:
-            value = number(asked("amdsmi_get_temp_metric", kind, now))
-            if value is None:
-                raise Missing(NOT_TOLD)
-            return (value,)
-
-        return read
+        return lambda: (told(asked("amdsmi_get_temp_metric", kind, now)),)
 
     return bind
 

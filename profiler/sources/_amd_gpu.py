@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from profiler.model import mapping
 from profiler.sources._amd_fields import MIB, generation_of, memory_bytes, needed, number, xgmi_links
 from profiler.sources._amd_library import Asked, partition
 from profiler.sources._fields import CLOCK_BOUND, HIGHEST_POWER_LIMIT, MEMORY_BOUND
-from profiler.sources._gpu import Gpu, text_of
+from profiler.sources._gpu import Gpu, first, text_of
 
 NO_NAME = ("", "N/A")
 HIGHEST_NUMBER = 1 << 20  # of lanes, units, devices
@@ -25,8 +25,8 @@ class AmdGpu(Gpu):
     def _properties(self) -> dict[str, Any]:
         asked: Asked = self.handle
         self.part = partition(asked)
-        asic = _first(asked, "amdsmi_get_gpu_asic_info")
-        ids = _first(asked, "amdsmi_get_gpu_enumeration_info")
+        asic = _answer(asked, "amdsmi_get_gpu_asic_info")
+        ids = _answer(asked, "amdsmi_get_gpu_enumeration_info")
         found: dict[str, Any] = {
             "vendor": "AMD",
             "gfx_target": _text(asic.get("target_graphics_version")),
@@ -43,27 +43,18 @@ class AmdGpu(Gpu):
 
     def _memory(self) -> tuple[int | None, bool]:
         asked: Asked = self.handle
-        calls: tuple[Callable[[], float], ...] = (
-            lambda: memory_bytes(asked, "total"),
-            lambda: needed(asked("amdsmi_get_gpu_vram_usage"), "vram_total") * MIB)
-        for call in calls:
-            try:
-                total = int(call())
-            except Exception:
-                continue
-            if 0 < total <= MEMORY_BOUND:
-                return total, False
-        return None, False
+        return first(MEMORY_BOUND, lambda: int(memory_bytes(asked, "total")),
+                     lambda: int(needed(asked("amdsmi_get_gpu_vram_usage"), "vram_total") * MIB)), False
 
 
 def _of_card(asked: Asked) -> dict[str, Any]:
-    cap = _first(asked, "amdsmi_get_power_cap_info")
-    link = _first(asked, "amdsmi_get_pcie_info")
+    cap = _answer(asked, "amdsmi_get_power_cap_info")
+    link = _answer(asked, "amdsmi_get_pcie_info")
     fixed, now = mapping(link.get("pcie_static")), mapping(link.get("pcie_metric"))
     return {
         "power_limit_w": watts(cap.get("power_cap")),
         "power_limit_default_w": watts(cap.get("default_power_cap")),
-        "max_clock_sm": _most(asked, "GFX"), "max_clock_mem": _most(asked, "MEM"),
+        "max_clock_sm": _highest_clock(asked, "GFX"), "max_clock_mem": _highest_clock(asked, "MEM"),
         "pcie_gen": generation_of(fixed.get("max_pcie_speed")),
         "pcie_width": _whole(fixed.get("max_pcie_width")),
         "pcie_gen_now": generation_of(now.get("pcie_speed")), "pcie_width_now": _whole(now.get("pcie_width")),
@@ -97,7 +88,7 @@ def names_of(gpus: Sequence[AmdGpu]) -> dict[str, AmdGpu]:
     return {name: gpu for name, gpu in found.items() if name not in shared}
 
 
-def _first(asked: Asked, name: str) -> dict[str, Any]:
+def _answer(asked: Asked, name: str) -> dict[str, Any]:
     """The answer; empty where the call fails."""
     try:
         said = asked(name)
@@ -115,12 +106,9 @@ def _whole(value: Any) -> int | None:
     return int(told) if told is not None and 0 <= told <= HIGHEST_NUMBER else None
 
 
-def _most(asked: Asked, which: str) -> float | None:
-    try:
-        told = needed(asked("amdsmi_get_clock_info", asked.enum("AmdSmiClkType", which)), "max_clk")
-    except Exception:
-        return None
-    return told if 0 < told <= CLOCK_BOUND else None
+def _highest_clock(asked: Asked, which: str) -> Any:
+    return first(CLOCK_BOUND, lambda: needed(
+        asked("amdsmi_get_clock_info", asked.enum("AmdSmiClkType", which)), "max_clk"))
 
 
 def _peers(asked: Asked) -> dict[str, int] | None:

@@ -121,23 +121,23 @@ class Gpu:
     def _properties(self) -> dict[str, Any]:
         nvml, handle = self.library.nvml, self.handle
         found: dict[str, Any] = {
-            "power_limit_w": _first(HIGHEST_POWER_LIMIT,
-                                    lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
-                                    lambda: nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1000),
-            "power_limit_default_w": _first(
+            "power_limit_w": first(HIGHEST_POWER_LIMIT,
+                                   lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000,
+                                   lambda: nvml.nvmlDeviceGetPowerManagementLimit(handle) / 1000),
+            "power_limit_default_w": first(
                 HIGHEST_POWER_LIMIT, lambda: nvml.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000),
-            "app_clock_sm": _first(
+            "app_clock_sm": first(
                 CLOCK_BOUND, lambda: nvml.nvmlDeviceGetApplicationsClock(handle, CLOCK_SM)),
-            "max_clock_sm": _first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
-            "max_clock_mem": _first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
-            "pcie_gen": _first(
+            "max_clock_sm": first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_SM)),
+            "max_clock_mem": first(CLOCK_BOUND, lambda: nvml.nvmlDeviceGetMaxClockInfo(handle, CLOCK_MEM)),
+            "pcie_gen": first(
                 PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetMaxPcieLinkGeneration(handle)),
-            "pcie_width": _first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
-            "pcie_gen_card": _first(
+            "pcie_width": first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetMaxPcieLinkWidth(handle)),
+            "pcie_gen_card": first(
                 PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration(handle)),
-            "pcie_gen_now": _first(
+            "pcie_gen_now": first(
                 PCIE_GENERATION_BOUND, lambda: nvml.nvmlDeviceGetCurrPcieLinkGeneration(handle)),
-            "pcie_width_now": _first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
+            "pcie_width_now": first(PCIE_WIDTH_BOUND, lambda: nvml.nvmlDeviceGetCurrPcieLinkWidth(handle)),
             "pci_bus_id": bus_id(lambda: nvml.nvmlDeviceGetPciInfo_v3(handle).busId),
             "nvlink_peers": peers(nvml, handle),
             "compute_capability": capability(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle)),
@@ -199,7 +199,7 @@ def capability(call: Callable[[], tuple[int, int]]) -> str | None:
     return f"{major}.{minor}" if 0 < major < 100 and 0 <= minor < 100 else None
 
 
-def _first(highest: float, *calls: Callable[[], Any]) -> Any:
+def first(highest: float, *calls: Callable[[], Any]) -> Any:
     """The first answer that can be: above zero, up to `highest`. None when there is none."""
     for call in calls:
         with suppress(Exception):
