@@ -8,8 +8,8 @@ from typing import Any
 from profiler.sources._amd_fields import needed, number, xgmi_links
 from profiler.sources._amd_gpu import AmdGpu
 from profiler.sources._amd_library import NOT_TOLD, Asked
-from profiler.sources._fields import MEMORY_BOUND, Field, Implausible, Values, Way
-from profiler.sources._gpu_processes import HIGHEST_PID, GpuProcesses, name_of
+from profiler.sources._fields import MEMORY_BOUND, Field, Values, Way
+from profiler.sources._gpu_processes import GpuProcesses, name_of, plausible
 from profiler.sources._health import COUNT_BOUND, Counts, Watch
 from profiler.sources._library import Missing
 from profiler.sources._relay import Job
@@ -73,24 +73,14 @@ class AmdProcesses(GpuProcesses):
     def _bind(self, nvml: Any, handle: Asked) -> Callable[[], Values]:
         most = float(self._gpu.memory_total or MEMORY_BOUND)
 
-        def read() -> Values:
-            self._read = listed(handle, most)
-            if self._target.pid is None:
-                return len(self._read), None
-            ours = {process.pid for process in self._target.processes()}
-            return len(self._read), len(self._read.keys() - ours)
-
-        return read
+        return lambda: self._counted(listed(handle, most))
 
 
 def listed(asked: Asked, most: float) -> dict[int, int | None]:
-    """pid -> B. Implausible where one has more than the device (`most` B): the records cannot be."""
+    """pid -> B. Implausible as `plausible` has it."""
     found = dict(map(_process, asked("amdsmi_get_gpu_process_list")))
     found.pop(0, None)  # places of the list that were not filled
-    for pid, memory in found.items():
-        if not 0 < pid <= HIGHEST_PID or (memory or 0) > most:
-            raise Implausible(float(memory or 0), f"process {pid} with {memory or 0:.6g} bytes cannot be")
-    return found
+    return plausible(found, most)
 
 
 def users(gpu: AmdGpu) -> list[tuple[int, str, int | None]] | None:

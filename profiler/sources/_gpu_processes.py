@@ -62,13 +62,17 @@ class GpuProcesses:
                 shown = _memory_by_pid(graphics(), most)
             except Exception:  # a compute card need not know of graphics
                 shown = {}
-            self._read = {**shown, **found}  # one that does both counts once
-            if self._target.pid is None:
-                return len(self._read), None
-            ours = {process.pid for process in self._target.processes()}
-            return len(self._read), len(self._read.keys() - ours)
+            return self._counted({**shown, **found})  # one that does both counts once
 
         return read
+
+    def _counted(self, found: dict[int, int | None]) -> Values:
+        """Keep this tick's list; how many there are, and how many are not the target's."""
+        self._read = found
+        if self._target.pid is None:
+            return len(found), None
+        ours = {process.pid for process in self._target.processes()}
+        return len(found), len(found.keys() - ours)
 
     def track(self, metric: str, pid: int, sink: Sink, method: str = "") -> int | None:
         """A metric's track of a process; None for one beyond those that are followed."""
@@ -87,20 +91,21 @@ class GpuProcesses:
             whose = "target"
         else:
             whose = "other" if psutil.pid_exists(pid) else "outside this namespace"
-        try:
-            name = psutil.Process(pid).name() if whose != "outside this namespace" else ""
-        except psutil.Error:  # gone meanwhile
-            name = ""
-        return {"whose": whose, "name": name}
+        return {"whose": whose, "name": name_of(pid) if whose != "outside this namespace" else ""}
 
 
 def _memory_by_pid(processes: list[Any], most: float) -> dict[int, int | None]:
-    """pid -> B. Implausible where one has more than the device: the records are not what they should be."""
-    found = {int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory)
-             for p in processes if p.pid}
+    """pid -> B. Implausible as `plausible` has it."""
+    return plausible({int(p.pid): None if p.usedGpuMemory is None else int(p.usedGpuMemory)
+                      for p in processes if p.pid}, most)
+
+
+def plausible(found: dict[int, int | None], most: float) -> dict[int, int | None]:
+    """The same, pid -> B. Implausible where one has more than the device (`most` B), or cannot be a pid:
+    the records are not what they should be."""
     for pid, memory in found.items():
-        if pid > HIGHEST_PID or (memory or 0) > most:
-            raise Implausible(memory or 0, f"process {pid} with {memory} bytes cannot be")
+        if not 0 < pid <= HIGHEST_PID or (memory or 0) > most:
+            raise Implausible(memory or 0, f"process {pid} with {memory or 0:.6g} bytes cannot be")
     return found
 
 
