@@ -84,9 +84,7 @@ class _Kept(list[Any]):
         self._nvml = nvml
 
     def __del__(self) -> None:
-        while self:
-            with suppress(Exception):
-                self._nvml.nvmlGpmSampleFree(self.pop())
+        _free(self._nvml, self)
 
 
 def _binding(counters: Mapping[str, Counter], checked: bool = False, mig: bool = False) -> Bind:
