@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
@@ -82,14 +80,11 @@ class _Rows(QWidget):
         painter.drawImage(plot.topLeft(), image_of(pixels, dpr))
         painter.setFont(font(11))
         painter.setClipRect(plot)
-        for k, columns, y, pale in named:
-            box = QRectF(plot.left(), y, plot.width(), ROW - 1)
-            write_names(painter, self.flame.rows[k], columns, partial(self._name, k), box, dpr, pale)
+        texts = self.scene.model.names
+        for k, columns, top, pale in named:
+            box = QRectF(plot.left(), top, plot.width(), ROW - 1)
+            write_names(painter, self.flame.rows[k], columns, self.flame.names[k], texts, box, dpr, pale)
         painter.end()
-
-    def _name(self, k: int, place: int) -> str:
-        code = int(self.flame.names[k][place])
-        return self.scene.model.names[code] if code >= 0 else ""
 
     def _at(self, at: QPointF) -> tuple[int, int] | None:
         k = int((at.y() - self.plot.top() + self._scroll) // ROW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from app.timeline.layout import CLOSED, Placed
 from app.timeline.look import fill_of, image_of, look, pixel
 from app.timeline.recorded import Line
 from app.timeline.scene import Scene, short_name
-from app.timeline.spans import COLOURS, Ints, Row
+from app.timeline.spans import COLOURS, Codes, Ints, Row
 from app.widgets.paint import font, text_width, write
 from profiler.units import NBSP, format_ms, format_time
 
@@ -90,17 +90,11 @@ class Painter:
                 self._lane(pixels, placed)
         painter.drawImage(frame.plot.topLeft(), image_of(pixels, dpr))
         painter.setFont(font(11))
+        model = self.scene.model
         for number, columns, y, height, pale in self._names:
-            first = int(self.scene.model.edges[number])
-            write_names(
-                painter,
-                self.scene.model.rows[number],
-                columns,
-                lambda place, first=first: self.scene.model.text(first + place),
-                QRectF(frame.plot.left(), y, frame.plot.width(), height),
-                dpr,
-                pale,
-            )
+            box = QRectF(frame.plot.left(), y, frame.plot.width(), height)
+            codes = model.name[model.edges[number] : model.edges[number + 1]]
+            write_names(painter, model.rows[number], columns, codes, model.names, box, dpr, pale)
         for placed in (*free, *pinned):
             self._gaps(painter, placed)
         painter.restore()
@@ -184,14 +178,15 @@ def write_names(
     painter: QPainter,
     row: Row,
     columns: lod.Columns,
-    name: Callable[[int], str],
+    codes: Codes,
+    texts: Sequence[str],
     box: QRectF,
     dpr: float,
     pale: bool,
 ) -> None:
     """The name on each span that has room for it, with its length where there is more.
 
-    `name(place)`: of a span of the row. `box`: where its columns are drawn, px.
+    `codes`: of each span of the row, its name's place in `texts`, or -1. `box`: where its columns are, px.
     """
     w = len(columns.colour)
     a, b = np.maximum(columns.boxes[:, 1], 0), np.minimum(columns.boxes[:, 2] + 1, w)
@@ -199,7 +194,7 @@ def write_names(
     for k in np.flatnonzero((b - a) >= NAMED * dpr).tolist():
         room = (b[k] - a[k]) / dpr - 8
         place = int(columns.boxes[k, 0])
-        text = short_name(name(place))
+        text = short_name(texts[codes[place]]) if codes[place] >= 0 else ""
         size = text_width(text, 11)
         if size > room:
             continue
