@@ -10,10 +10,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QWidget
 
 from app.icons import IconLabel
 from app.live.header import Chip
+from app.live.run_bar import Chips
 from app.timeline.layout import GROUPS, ORDER
 from app.timeline.scene import Scene
 from app.tokens import PADDING, RUN_BAR
-from app.widgets.basic import Hairline, Surface, chip, label, row, strip, tip
+from app.widgets.basic import Hairline, Surface, label, row, strip, tip
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
 from profiler.units import format_count, format_time
@@ -27,16 +28,14 @@ class RunBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.name = Sentence(15, 24)
-        self._chips = QHBoxLayout()
-        self._chips.setSpacing(8)
-        self._shown: list[Chip] = []
+        self.chips = Chips()
         self.facts = Sentence(13, 20)
         self.progress = label("", "sub")
         self.cancel = Button("Cancel", kind="flat")
         self.cancel.hide()
         self.back = Button("Back", kind="flat", icon="reset", key="Alt+Left")
         line = row(self.name, spacing=12, margins=(PADDING, 0, PADDING, 0))
-        line.addLayout(self._chips)
+        line.addWidget(self.chips, 100)
         for widget in (self.facts, None, self.progress, self.cancel, self.back):
             line.addStretch(1) if widget is None else line.addWidget(widget)
         box = QHBoxLayout(self)
@@ -45,17 +44,7 @@ class RunBar(QWidget):
 
     def show_run(self, name: str, chips: list[Chip]) -> None:
         self.name.show_parts([Part(name, "t1", 600)])
-        if chips == self._shown:
-            return
-        self._shown = chips
-        while (item := self._chips.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        for one in chips:
-            made = chip(one.text, one.kind)
-            made.setToolTip(tip(one.tooltip))
-            self._chips.addWidget(made)
-        self._fit()
+        self.chips.show_chips(chips)
 
     def show_step(self, step: str) -> None:
         """Median time of a step; "" where there are none."""
@@ -65,16 +54,6 @@ class RunBar(QWidget):
         self.progress.setText(text)
         self.progress.setVisible(bool(text))
         self.cancel.setVisible(bool(text))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        for k in range(self._chips.count()):
-            item = self._chips.itemAt(k)
-            if item is not None and (widget := item.widget()) is not None:
-                widget.setVisible(self.width() >= 760 + 90 * k)
 
 
 class ToolBar(QWidget):
