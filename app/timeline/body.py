@@ -16,7 +16,7 @@ from app.timeline.spans import Model
 from app.timeline.toolbar import RunBar, ToolBar
 from app.timeline.view import View
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, Surface, label, row
+from app.widgets.basic import Hairline, Surface, label, restyle, row
 from app.widgets.button import Button
 from app.widgets.two_panes import TwoPanes, splitter
 
@@ -76,8 +76,7 @@ class TimelineBody(QWidget):
 
     def _say(self, text: str, record: bool = False, error: bool = False) -> None:
         self._told.setText(text)
-        self._told.setProperty("tone", "err" if error else "")
-        self._told.style().polish(self._told)
+        restyle(self._told, tone="err" if error else "")
         self._record.setVisible(record)
         self._notice.setVisible(bool(text))
 

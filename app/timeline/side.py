@@ -198,7 +198,7 @@ class SidePane(QScrollArea):
         self.name.setText(_breakable(title))
         self.name.setVisible(there)
         self.hint.setVisible(not there)
-        told = tuple((a, b) for a, b, _ in details.pairs) if details is not None else pairs
+        told = details.pairs if details is not None else pairs
         self.pairs.show_rows(told)
         self.pairs.setVisible(bool(told))
 

@@ -123,7 +123,7 @@ def test_a_kernel_tells_what_launched_it(table: Table, imported: Path) -> None:
     assert panel.scene.selected == span
     told = panel.body.side.details
     assert told is not None and told.title == "relu_kernel" and told.kind == "kernel"
-    pairs = {label: value for label, value, _ in told.pairs}
+    pairs = dict(told.pairs)
     trace = line().trace()
     facts = TraceFacts(trace, what_if=False)
     launch = int(facts.joined.launch[3])
