@@ -99,7 +99,7 @@ class MiniMap(QWidget):
         """The small picture, drawn once for a size, a theme and a model."""
         dpr = self.devicePixelRatioF()
         w, h = max(1, round(self.plot.width() * dpr)), round(MINI * dpr)
-        key = (w, dpr, theme.tokens().dark, id(self.scene.model), self.view.low, self.view.high)
+        key = (w, dpr, theme.tokens().dark, self.scene.model, self.view.low, self.view.high)
         if self._small is None or self._small[0] != key:
             pixels = np.zeros((h, w), np.uint32)
             edge = np.unique(np.linspace(self.view.low, self.view.high, w + 1).astype(np.int64))
