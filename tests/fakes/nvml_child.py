@@ -1,7 +1,7 @@
 """A process that holds the NVML sources and does what its standard input says, one JSON object a line.
 
 The stand-in library must be in place before a process starts, so tests drive this one
-from outside. Its clock stands still but for a step at each reading of it.
+from outside.
 """
 
 from __future__ import annotations
@@ -22,29 +22,18 @@ from profiler.sources.nvml import NvmlSource, describe
 from profiler.sources.nvml_slow import NvmlSlowSource
 from profiler.sources.tree import TargetTree
 from tests.fakes import attention
-from tests.fakes.sink import ListSink
+from tests.fakes.sources import Both
 
 # A machine that is busy with other tests is no driver that hangs.
 nvml.PATIENCE_S = nvml_slow.PATIENCE_S = 5.0
 
 
-class Clock:
+class Child(Both):
     def __init__(self) -> None:
-        self.t = 0
-
-    def now_ns(self) -> int:
-        self.t += 1000
-        return self.t
-
-    def from_monotonic(self, monotonic_ns: int) -> int:
-        return monotonic_ns
-
-
-class Child:
-    def __init__(self) -> None:
-        self.sink, self.clock, self.tree = ListSink(), Clock(), TargetTree()
+        self.tree = TargetTree()
         self.fast = NvmlSource()
         self.slow = NvmlSlowSource(self.fast, self.tree)
+        super().__init__(self.fast, self.slow)
         self.told = 0, 0  # samples and events of the sink that `news` has told
 
     def do(self, command: dict[str, Any]) -> Any:
@@ -52,12 +41,10 @@ class Child:
         return getattr(self, f"do_{name}")(**command)
 
     def do_call(self, source: str, method: str) -> None:
-        getattr(getattr(self, source), method)(self.sink, self.clock)
+        getattr(self.sources[source], method)(self.sink, self.clock)
 
     def do_read(self, source: str, times: int, step_s: float) -> None:
-        for _ in range(times):
-            self.clock.t += round(step_s * 1e9)
-            getattr(self, source).read(self.sink, self.clock)
+        self.tick(source, times, step_s)
 
     def do_attend(self) -> None:
         """From here on a call hangs when the stand-in says so, and at once. Before the sources are opened."""
@@ -65,8 +52,7 @@ class Child:
 
     def do_anew(self) -> None:
         """Sources and a sink like those of a new process. The library is shut down where no call hangs."""
-        for source in (self.slow, self.fast):
-            source.close(self.sink, self.clock)
+        self.close()
         self.__init__()  # type: ignore[misc]
 
     def do_asked(self) -> list[str]:
