@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Entry:
     """An action. `name`: the window's method that does it, or `show:` a screen, `theme:` a mode, or
-    `timeline:` what that screen does.
+    `diagnose:` or `timeline:` what that screen does.
 
     With `local` the key belongs to the screen, which listens to it itself.
     """
@@ -80,10 +80,10 @@ ENTRIES = (
     Entry("Run", "show_script", "Record my script", "Ctrl+E", "terminal", line_before=True),
     Entry("Run", "watch", "Watch this machine", "", "eye"),
     Entry("Analyze", "verify", "Verify the suggestion", "Ctrl+R", "check"),
-    Entry("Analyze", "verify_all", "Verify all findings", "Ctrl+Shift+R", "check"),
-    Entry("Analyze", "ceilings", "Measure ceilings", "", "wave"),
-    Entry("Analyze", "show_in_timeline", "Show the finding in the timeline", "", "timeline"),
-    Entry("Analyze", "open_code", "Open the line of code", "", "text"),
+    Entry("Analyze", "diagnose:verify_all", "Verify all findings", "Ctrl+Shift+R", "check"),
+    Entry("Analyze", "diagnose:ceilings", "Measure ceilings", "", "wave"),
+    Entry("Analyze", "diagnose:show_in_timeline", "Show the finding in the timeline", "", "timeline"),
+    Entry("Analyze", "diagnose:open_code", "Open the line of code", "", "text"),
     Entry("Analyze", "check_machine", "Check this machine", "", "check"),
     Entry("Analyze", "show_run_folder", "Show the run file in its folder", "", "database"),
     Entry("Window", "show_palette", "Command palette", "Ctrl+Shift+P", "search"),

@@ -114,20 +114,6 @@ class Commands(FileCommands):
     def toggle_output(self) -> None:
         self.ask("live", "toggle_output")
 
-    # Diagnose
-
-    def verify_all(self) -> None:
-        self.ask("diagnose", "verify_all")
-
-    def ceilings(self) -> None:
-        self.ask("diagnose", "ceilings")
-
-    def show_in_timeline(self) -> None:
-        self.ask("diagnose", "show_in_timeline")
-
-    def open_code(self) -> None:
-        self.ask("diagnose", "open_code")
-
     def go_back(self) -> None:
         self.selection.back()
 

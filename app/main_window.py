@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # also Qt's classes of which only the name is needed: each co
 
 SIZE = QSize(1600, 1000)
 MINIMUM = QSize(960, 600)
-DIAGNOSE = ("verify_all", "ceilings", "show_in_timeline", "open_code")  # actions of that screen
+OF_SCREEN = ("diagnose", "timeline")  # their actions are named after them
 
 
 class MainWindow(RunEvents):
@@ -151,8 +151,8 @@ class MainWindow(RunEvents):
             self.show_screen(what)
         elif kind == "theme":
             self.set_theme(what)
-        elif kind == "timeline":
-            self.ask("timeline", what)
+        elif kind in OF_SCREEN:
+            self.ask(kind, what)
         else:
             getattr(self, name)()
 
@@ -183,9 +183,9 @@ class MainWindow(RunEvents):
             "pause_view": live and has_run,
             "toggle_output": live,
             "fit": (live or timeline) and has_run,
-            **{name: timeline and has_run for name in self.actions_by_name if name.startswith("timeline:")},
             "verify": (live or diagnose) and has_run,
-            **dict.fromkeys(DIAGNOSE, diagnose and has_run),
+            **{name: screen == self.current and has_run for name in self.actions_by_name
+               if (screen := name.partition(":")[0]) in OF_SCREEN},
             "copy_moment": live and has_run,
             "close_run": has_run and not recording,
             "export_report": has_run and not recording,

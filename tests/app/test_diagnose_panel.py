@@ -188,12 +188,13 @@ def test_the_window_knows_the_actions_of_the_screen(
     window.show_screen("diagnose")
     actions = window.actions_by_name
     screen: Any = window.screens["diagnose"]
-    assert screen.currentWidget() is screen._empty and not actions["verify_all"].isEnabled()
+    assert screen.currentWidget() is screen._empty and not actions["diagnose:verify_all"].isEnabled()
     path = make_run(tmp_path / "r.stepscope", data_cpu=4.0)
     window.open_path(str(path))
     window.show_screen("diagnose")
     qtbot.waitUntil(lambda: screen.panel is not None and screen.panel.data is not None, timeout=WAIT)
-    for name in ("verify", "verify_all", "ceilings", "open_code", "show_in_timeline"):
+    own = (f"diagnose:{what}" for what in ("verify_all", "ceilings", "open_code", "show_in_timeline"))
+    for name in ("verify", *own):
         assert actions[name].isEnabled()
         window.perform(name)  # nothing can be started again: nothing happens
     assert window.current == "timeline" and isinstance(window.selection.place, Place)
