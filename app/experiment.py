@@ -15,6 +15,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QProcess, QTimer, Signal
 
 from profiler.paths import own_command
 
+DOING = {"verify": "Verifying", "ceilings": "Measuring ceilings", "diagnose": "Analysing the trace"}
 CANCELLED = {"verify": "the test was cancelled", "ceilings": "the measurement was cancelled",
              "diagnose": "the analysis was cancelled"}
 END_MS = 3000

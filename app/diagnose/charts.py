@@ -9,6 +9,7 @@ from app import theme
 from app.diagnose.data import CeilingsData, Ratios, StepData
 from app.diagnose.plot import PAD, Plot, beside, piece, write_on
 from app.widgets.paint import LINE, text_width, write
+from profiler.rules.base import plural
 
 SAME = (0.98, 1.02)  # ratios that are no difference
 ENDS = 0.06  # of the range of ratios, free at both ends
@@ -55,7 +56,7 @@ class RatioChart(Plot):
 
     def _names(self, painter: QPainter) -> None:
         data = self.data
-        pairs = f"{len(data.pairs)} pair{'' if len(data.pairs) == 1 else 's'}, alternating"
+        pairs = f"{plural(len(data.pairs), 'pair')}, alternating"
         measured = pairs if data.measured is not None else "" if data.outcome else "not verified"
         for y, name, note in ((10, "Predicted", data.model if data.predicted else "nothing"),
                               (58, "Measured", measured)):

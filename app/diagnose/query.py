@@ -16,7 +16,7 @@ from profiler.experiments.change import testable, unfit
 from profiler.experiments.program import Program, recorded_program
 from profiler.metrics import stage_title
 from profiler.report.trace import device_title
-from profiler.rules.base import Evidence, Finding
+from profiler.rules.base import Finding, plural
 from profiler.rules.trace import stored
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import (
@@ -43,9 +43,6 @@ STAGES = STAGE | {
     "prefetch": "data", "epoch_start": "data", "pcie_slot": "h2d", "tensor_cores": "forward",
     "memory_bandwidth": "forward", "occupancy": "forward", "convolutions": "forward",
     "throttling": "forward", "shapes": "forward"}
-# Whose colour a class of the partition wears: queued, host and allocator are grey with their names.
-CLASS_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
-                "transfer_host": "h2d", "input_wait": "data", "sync": "sync"}
 TOGETHER = 4  # causes with the same reason are told in one row from so many on
 HEADROOM = "compute_half"  # never competes for the verdict
 
@@ -114,7 +111,7 @@ def _facts(run: Run, told: Mapping[str, Any], traces: int) -> str:
     if run.meta.get("kind") != "import" and length > 0:
         said.append(format_time(length))
     if traces:
-        said.append("1 trace" if traces == 1 else f"{traces} traces")
+        said.append(plural(traces, "trace"))
     return ", ".join(said)
 
 
@@ -128,6 +125,7 @@ def _findings(run: Run, found: Diagnosis, told: Mapping[str, Any], program: Prog
     ready = run.state != "recording" and not found.imported and found.facts.summary is not None
     result = []
     for rank, finding in enumerate(found.findings, 1):
+        item = finding.to_json()
         can = ready and testable(finding.remedy, program)
         chosen = [test for test in tests if _is_of(test, finding)]
         first = finding.rule == found.verdict
@@ -135,11 +133,11 @@ def _findings(run: Run, found: Diagnosis, told: Mapping[str, Any], program: Prog
             key=finding.rule if rules[finding.rule] == 1 else str(rank), rule=finding.rule, rank=rank,
             title=finding.title, heading=_sentence(found.headline) if first else finding.title,
             stage=STAGES.get(finding.rule, "other"), cost=_cost(finding, unit),
-            remedy=remedy_text(finding.remedy.to_json()) if finding.remedy else "", advice=finding.advice,
-            prediction=_prediction(finding),
+            remedy=remedy_text(item["remedy"]) if finding.remedy else "", advice=finding.advice,
+            prediction=_prediction(item["prediction"]),
             ratios=ratios.query(finding, chosen[-1] if chosen else None, step_ms, told["what_if"]),
             testable=can, why_not="" if can else _why_not(finding, found, program, run),
-            evidence=_lines(finding.evidence), counter=_lines(finding.counter_evidence),
+            evidence=_lines(item["evidence"]), counter=_lines(item["counter_evidence"]),
             code=code.query(finding.site, run) if finding.site else None,
             place=Place(place, device, finding.rule)))
     return tuple(result)
@@ -171,17 +169,14 @@ def _cost(finding: Finding, unit: str) -> str:
     return f"{format_ms(finding.cost_ms * 1e6, ms_decimals(finding.cost_ms * 1e6))} {unit}, {weight}"
 
 
-def _prediction(finding: Finding) -> str:
-    p = finding.prediction
-    if p is None:
+def _prediction(told: Mapping[str, Any] | None) -> str:
+    if told is None:
         return ""
-    text = prediction(finding.to_json()["prediction"])
-    return text if p.at_most else f"predicts {text}"
+    return prediction(told) if told["at_most"] else f"predicts {prediction(told)}"
 
 
-def _lines(found: Sequence[Evidence]) -> tuple[Line, ...]:
-    return tuple(Line(*evidence({"text": e.text, "value": e.value, "unit": e.unit, "source": e.source}))
-                 for e in found)
+def _lines(found: Sequence[Mapping[str, Any]]) -> tuple[Line, ...]:
+    return tuple(Line(*evidence(item)) for item in found)
 
 
 def _usual(told: Mapping[str, Any]) -> float | None:
@@ -226,7 +221,7 @@ def _partition(told: Mapping[str, Any]) -> Parts | None:
     steps = told.get("traced_steps") or told["steps"]
     counted = f"mean of {format_count(steps['count'])} traced steps" if steps["count"] > 1 else \
         "one traced step" if steps["count"] else "the whole trace"
-    named = [(class_title(name), CLASS_STAGES.get(name, "other"), ms) for name, ms in ordered]
+    named = [(class_title(name), step.CLASS_STAGES.get(name, "other"), ms) for name, ms in ordered]
     return (_rows(named, whole, "step" if steps["count"] else "trace"), "Partition of the step",
             f"ms, {counted}", device_title(told))
 

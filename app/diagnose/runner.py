@@ -9,11 +9,9 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QProcess, Signal
 
 from app.document import Document
-from app.experiment import experiment_of
+from app.experiment import DOING, experiment_of
 from profiler.paths import own_command, runs_dir
 from profiler.units import clock
-
-DOING = {"verify": "Verifying", "ceilings": "Measuring ceilings", "diagnose": "Analysing the trace"}
 
 
 class Runner(QObject):

@@ -19,6 +19,9 @@ from profiler.units import format_ms, ms_decimals
 
 SHORT = {"data": "data wait", "forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 APART = 0.05  # mean and median tell different stories
+# Whose colour a class of the partition wears: queued, host and allocator are grey with their names.
+CLASS_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
+                "transfer_host": "h2d", "input_wait": "data", "sync": "sync"}
 
 
 def query(run: Run, found: Diagnosis, told: Mapping[str, Any]) -> StepData:
@@ -51,15 +54,11 @@ def range_of(run: Run, found: Diagnosis) -> tuple[int, int] | None:
     traced = [item.properties.get("steps") for item in run.attachments() if item.kind == "kineto"]
     spans = [pair for pair in traced if isinstance(pair, list) and len(pair) == 2
              and all(isinstance(n, int) for n in pair)]
-    if found.trace is not None and stored.speaks(found.trace) and spans:
-        inside = np.zeros(len(steps), bool)
+    inside = np.zeros(len(steps), bool)
+    if found.trace is not None and stored.speaks(found.trace):
         for first, last in spans:
             inside |= (steps.index >= first) & (steps.index <= last)
-        if inside.any():
-            steps = steps.select(inside)
-            k = _median(steps)
-            return int(steps.t0_ns[k]), int(steps.t1_ns[k])
-    picked = steps.select(found.facts.steady.mask)
+    picked = steps.select(inside if inside.any() else found.facts.steady.mask)
     if not len(picked):
         return None
     k = _median(picked)
@@ -126,8 +125,6 @@ def _value(of: Mapping[str, Any], stage: str, k: int) -> float | None:
 
 
 def _partition(part: Mapping[str, float], told: Mapping[str, Any]) -> Lane:
-    from app.diagnose.query import CLASS_STAGES
-
     decimals, at, spans = ms_decimals(sum(part.values()) * 1e6), 0.0, []
     for name, took in sorted(part.items(), key=lambda item: -item[1]):
         if took > 0:

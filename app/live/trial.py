@@ -9,15 +9,13 @@ from typing import Any
 from PySide6.QtCore import QObject
 
 from app.document import Document
-from app.experiment import CANCELLED, experiment_of
+from app.experiment import CANCELLED, DOING, experiment_of
 from app.live.verdict import VerdictData, remedy_text
 from app.live.verdict_strip import VerdictStrip
 from app.live.verify import outcome_parts
 from app.widgets.basic import tip
 from app.widgets.sentence import Part
 from profiler.units import clock
-
-DOING = {"verify": "Verifying", "ceilings": "Measuring ceilings", "diagnose": "Analysing the trace"}
 
 
 class Trial(QObject):

@@ -12,7 +12,7 @@ import pytest
 
 from app.diagnose import code, ratios, step
 from app.diagnose.data import DiagnoseData
-from app.diagnose.query import CLASS_STAGES, query
+from app.diagnose.query import query
 from app.live.state import Live
 from app.live.verdict import query as live_query
 from app.tokens import DARK
@@ -244,7 +244,7 @@ def test_an_imported_trace_shows_its_partition_and_replay(
 
 
 def test_every_class_has_a_colour() -> None:
-    assert set(CLASS_STAGES.values()) <= set(DARK.stages)
+    assert set(step.CLASS_STAGES.values()) <= set(DARK.stages)
 
 
 def test_the_line_of_code_is_shown_from_the_file(tmp_path: Path) -> None:
