@@ -75,6 +75,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=120)
     parser.add_argument("--scale", type=float, default=1.0)
     args = parser.parse_args()
+    os.environ["QT_SCALE_FACTOR"] = str(args.scale)  # a screen of so many device pixels per logical one
     app = QApplication([])
     theme.apply(app, "dark")
     scene, view = Scene(), View()
@@ -88,7 +89,7 @@ def main() -> None:
     canvas.show()
     app.processEvents()
     image = QImage(canvas.size() * args.scale, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(args.scale)
+    image.setDevicePixelRatio(canvas.devicePixelRatioF())
     every: list[float] = []
     for zoom in ZOOMS:
         span = SECONDS * 1e9 * zoom
