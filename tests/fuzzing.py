@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profiler.record.used import peak_memory
+
 ROOT = Path(__file__).resolve().parents[1]
 HANG_S = 60  # of the processor's time: what others do meanwhile makes no hang
 ASLEEP_S = 15 * HANG_S  # that pass
@@ -44,14 +46,6 @@ class Fuzz:
     examine: Callable[[Path], str]  # the word for how a file ended; anything else than a word is a failure
     memory: int      # bytes that a case may make resident
     addresses: int   # bytes of address space, libraries and stacks included: what protects the machine
-
-
-def _peak() -> int:
-    """The most memory that was resident since `_forget`, bytes."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def _cpu() -> float:
@@ -88,7 +82,7 @@ def work(fuzz: Fuzz, first: int, count: int, stride: int, seed: int, until: floa
                 outcome, reason = "failure", _reason(error)
             faulthandler.cancel_dump_traceback_later()
             signal.setitimer(signal.ITIMER_PROF, 0)
-            peak = _peak()
+            peak = peak_memory()
             if peak > fuzz.memory:
                 outcome, reason = "failure", f"{reason} {peak >> 20} MiB resident".strip()
             print(json.dumps({"end": number, "outcome": outcome, "reason": reason, "peak": peak,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
-MAGIC = bytes.fromhex("d9d505f920a163d7")
 PAGE, SECTOR, NONCE = 4096, 512, 12345
 
 
