@@ -18,6 +18,23 @@ from profiler.run.reader import Run
 from tests.waiting import until
 
 PYTHON = sys.executable
+LEAVES = """
+    import os, pathlib, sys, time
+    # a process that left the tree: its parent has ended, and it has a session of its own
+    if os.fork():
+        os.wait()
+        while not pathlib.Path("pid").exists():
+            time.sleep(0.01)
+        sys.exit(0)
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    if CLOSES:  # all its files
+        os.closerange(0, 1024)
+    pathlib.Path("pid.new").write_text(str(os.getpid()))
+    pathlib.Path("pid.new").rename("pid")
+    time.sleep(600)
+    """
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:

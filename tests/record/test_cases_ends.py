@@ -12,6 +12,7 @@ import pytest
 from profiler.paths import own_command
 from tests.record.beside import LONG, same
 from tests.record.running import (
+    LEAVES,
     PYTHON,
     controlled,
     end,
@@ -86,20 +87,7 @@ def test_threads_that_outlive_main_are_waited_for(tmp_path: Path) -> None:
 
 def test_a_daemon_goes_on_and_the_recording_ends(tmp_path: Path) -> None:
     """Forked twice, with a session of its own, all its files closed."""
-    path = script(tmp_path, """
-        import os, pathlib, sys, time
-        if os.fork():
-            while not pathlib.Path("pid").exists():
-                time.sleep(0.01)
-            sys.exit(0)
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        os.closerange(0, 1024)
-        pathlib.Path("pid.new").write_text(str(os.getpid()))
-        pathlib.Path("pid.new").rename("pid")
-        time.sleep(600)
-        """)
+    path = script(tmp_path, LEAVES.replace("CLOSES", "True"))
     assert record(tmp_path, "--", PYTHON, str(path), timeout=LONG).returncode == 0
     pid = int((tmp_path / "pid").read_text())
     try:

@@ -15,6 +15,7 @@ import pytest
 from profiler.model import STEP_PARTIAL
 from profiler.paths import own_command
 from profiler.rules.verdict import diagnose
+from tests.record.beside import LONG
 from tests.record.running import (
     PYTHON,
     controlled,
@@ -28,8 +29,6 @@ from tests.record.running import (
     wait_for,
 )
 from tests.waiting import until
-
-LONG = 120.0
 
 # S02: launchers
 

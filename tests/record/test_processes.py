@@ -15,7 +15,16 @@ from profiler.record import absent
 from profiler.record.absent import AbsentProbes, cause
 from profiler.record.clock import Clock
 from profiler.record.stop import KILL_STAGES, StagedStop, carriers
-from tests.record.running import PYTHON, environment, opened, recording, running, script, wait_for
+from tests.record.running import (
+    LEAVES,
+    PYTHON,
+    environment,
+    opened,
+    recording,
+    running,
+    script,
+    wait_for,
+)
 from tests.waiting import until
 
 SLEEP = "import time; print(1, flush=True); time.sleep(60)"
@@ -57,21 +66,7 @@ def test_a_stop_does_not_touch_a_pid_given_to_another_process() -> None:
 
 
 def test_what_a_workload_leaves_behind_is_ended(tmp_path: Path) -> None:
-    path = script(tmp_path, """
-        import os, pathlib, sys, time
-        # a process that left the tree: its parent has ended, and it has a session of its own
-        if os.fork():
-            os.wait()
-            while not pathlib.Path("pid").exists():
-                time.sleep(0.01)
-            sys.exit(0)
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        pathlib.Path("pid.new").write_text(str(os.getpid()))
-        pathlib.Path("pid.new").rename("pid")
-        time.sleep(60)
-        """)
+    path = script(tmp_path, LEAVES.replace("CLOSES", "False"))
     recorder = f"""if 1:
         import sys; sys.path.insert(0, {str(HOME)!r})
         from pathlib import Path
