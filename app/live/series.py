@@ -32,7 +32,7 @@ class Intervals:
     def usual(self, run: Run, track: int) -> float | None:
         if track in self._known:
             return self._known[track]
-        times, _ = run.values(track)
+        times, _ = run.values(track, None, run.time_of(track, FIRST - 1))  # of a long run not all
         if len(times) < 4:
             return None
         interval = float(np.median(np.diff(times[:FIRST])))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.live.series import Intervals, find_gaps, nice, to_band, to_curve
+from app.live.series import FIRST, Intervals, find_gaps, nice, to_band, to_curve
 from app.live.steps import LiveSteps, bars
 from profiler.analysis.steps import load_steps
 from profiler.model import STAGES
@@ -88,6 +88,18 @@ def test_a_spike_of_one_sample_survives_any_zoom(tmp_path: Path) -> None:
         _, y = to_curve(series, run.start_ns, usual)
         assert np.nanmax(y) == 700
         assert len(y) < 4 * 40 + 100
+
+
+def test_the_usual_interval_is_read_from_the_first_samples(tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    path, read = make_run(tmp_path / "r.stepscope", steps=400, gpu={"gpu.power": 200}), []
+    with Run.open(path) as run:
+        values = run.values
+        monkeypatch.setattr(run, "values", lambda *asked: read.append(values(*asked)) or read[-1])
+        track = run.find("gpu.power")[0].id
+        assert run.count(track) > 2 * FIRST
+        assert Intervals().usual(run, track) == pytest.approx(TENTH)
+    assert [len(times) for times, _ in read] == [FIRST]
 
 
 @pytest.mark.parametrize(("value", "wanted"), [(0.24, 0.3), (1.0, 1.0), (1.1, 1.5), (70, 80), (9, 10)])
