@@ -7,11 +7,10 @@ from typing import Any
 
 from profiler.model import mapping
 from profiler.sources._amd_fields import MIB, generation_of, memory_bytes, needed, number, xgmi_links
-from profiler.sources._amd_library import Asked, partition
+from profiler.sources._amd_library import Asked, named, partition
 from profiler.sources._fields import CLOCK_BOUND, HIGHEST_POWER_LIMIT, MEMORY_BOUND
 from profiler.sources._gpu import Gpu, first, text_of
 
-NO_NAME = ("", "N/A")
 HIGHEST_NUMBER = 1 << 20  # of lanes, units, devices
 
 
@@ -29,12 +28,12 @@ class AmdGpu(Gpu):
         ids = _answer(asked, "amdsmi_get_gpu_enumeration_info")
         found: dict[str, Any] = {
             "vendor": "AMD",
-            "gfx_target": _text(asic.get("target_graphics_version")),
+            "gfx_target": named(asic.get("target_graphics_version")),
             "compute_units": _whole(asic.get("num_compute_units")) or None,
             "pci_bus_id": text_of(asked, "amdsmi_get_gpu_device_bdf") or None,
-            "hip_uuid": _text(ids.get("hip_uuid")), "hip_id": _whole(ids.get("hip_id")),
-            "compute_partition": _text(text_of(asked, "amdsmi_get_gpu_compute_partition")),
-            "memory_partition": _text(text_of(asked, "amdsmi_get_gpu_memory_partition")),
+            "hip_uuid": named(ids.get("hip_uuid")), "hip_id": _whole(ids.get("hip_id")),
+            "compute_partition": named(text_of(asked, "amdsmi_get_gpu_compute_partition")),
+            "memory_partition": named(text_of(asked, "amdsmi_get_gpu_memory_partition")),
             "part": self.part or None,
         }  # fmt: skip
         if not self.part:
@@ -95,10 +94,6 @@ def _answer(asked: Asked, name: str) -> dict[str, Any]:
     except Exception:
         return {}
     return said if isinstance(said, dict) else {}
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value not in NO_NAME else None
 
 
 def _whole(value: Any) -> int | None:

@@ -140,8 +140,12 @@ class Smi:
         return f"{uuid}/{part}" if uuid and part else uuid
 
     def nvmlDeviceGetName(self, asked: Asked) -> str:
-        name = str(asked("amdsmi_get_gpu_asic_info")["market_name"])
-        return "AMD GPU" if name in ("", "N/A") else name
+        return named(asked("amdsmi_get_gpu_asic_info")["market_name"]) or "AMD GPU"
+
+
+def named(value: Any) -> str | None:
+    """A text of AMD SMI; None for what stands for none, and for what is no text."""
+    return value if isinstance(value, str) and value not in ("", "N/A") else None
 
 
 def partition(asked: Asked) -> int:

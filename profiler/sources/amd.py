@@ -12,7 +12,7 @@ from profiler.sources import Clock
 from profiler.sources._amd_fields import OF_CARD, OF_PART, energy
 from profiler.sources._amd_gpu import AmdGpu, names_of
 from profiler.sources._amd_health import users
-from profiler.sources._amd_library import NO_DEVICES, NO_GPU, AmdLibrary, alone, has_hardware
+from profiler.sources._amd_library import NO_DEVICES, NO_GPU, AmdLibrary, alone, has_hardware, named
 from profiler.sources._amd_visible import HipCard, resolve
 from profiler.sources._find import Found, find_gpus
 from profiler.sources._gpu import text_of
@@ -113,7 +113,7 @@ def versions(library: AmdLibrary, gpus: Sequence[AmdGpu]) -> dict[str, str | Non
     """Versions of the driver and of AMD SMI."""
     smi = library.nvml.smi
     driver = text_of(lambda: gpus[0].handle("amdsmi_get_gpu_driver_info")["driver_version"])
-    return {"vendor": "AMD", "driver": driver if driver not in ("", "N/A") else None,
+    return {"vendor": "AMD", "driver": named(driver),
             "amdsmi": str(getattr(smi, "__version__", "")) or None}  # fmt: skip
 
 

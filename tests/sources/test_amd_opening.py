@@ -115,7 +115,7 @@ def test_whatever_a_card_says_of_itself_it_is_read(start_amd: Start, call: str) 
         both = start_amd(**plan)
         both.read(2)
         assert both.values("gpu.util", 0) == both.values("gpu.util", 1) == [0.37] * 2, plan
-        assert len(both.sink.devices) == 2 and all(device.name for device in both.sink.devices)
+        assert len(both.sink.devices) == 2 and not {d.name for d in both.sink.devices} & {"", "None"}
         json.dumps([dict(device.properties) for device in both.sink.devices])
         assert 0 < both.sink.devices[0].properties.get("power_limit_w", 1) <= 10_000
 
