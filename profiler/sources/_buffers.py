@@ -19,7 +19,7 @@ MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # of
 DOUBLE, SHORT = 0, 6
 TINY = 1e-100  # what an integer's bytes look like as a double
 NEAR_NS = 60_000_000_000  # of now: a stamp that far from a clock is not that clock's
-FULL = 200_000  # samples of one buffer: an hour of 50 a second. All of a day of eight GPUs would be 800 MB.
+FULL = 200_000  # samples of one buffer: an hour of 50 a second. A day's would fill the file.
 AHEAD_NS = 1_000_000_000  # later than now by more cannot be
 
 

@@ -44,7 +44,7 @@ class Nvml:
 
 def test_samples_go_back_when_a_device_is_bound_anew() -> None:
     nvml: Any = Nvml()
-    for _ in range(5):  # a collection takes 0.2 s where torch is loaded
+    for _ in range(5):  # each with a collection, which is slow where torch is loaded
         call = GPM.ways[0].bind(nvml, object())
         for _ in range(3):
             call()
