@@ -19,6 +19,7 @@ from pytestqt.qtbot import QtBot
 from app import theme
 from tests.app.desk import Desk, growing
 from tests.app.story import Story
+from tests.app.timeline_table import Table, import_line
 
 # What is waited for comes within milliseconds, on a busy machine within seconds: the library's limit of five
 # fails by chance.
@@ -75,3 +76,17 @@ def live(desk: Desk, tmp_path: Path) -> Iterator[Story]:
     """A run that is being recorded, shown on the desk."""
     with growing(desk, tmp_path) as story:
         yield story
+
+
+@pytest.fixture
+def table(qtbot: QtBot, dark: None) -> Iterator[Table]:
+    """A Timeline panel with what it reads."""
+    result = Table(qtbot)
+    yield result
+    result.close()
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run made from a trace, as most tests of the timeline show it."""
+    return import_line(tmp_path_factory.mktemp("timeline"))

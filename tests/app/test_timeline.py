@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +17,7 @@ from app.timeline.canvas import GUTTER
 from profiler.analysis.trace.breakdown.partition import partition
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.words import class_title
-from tests.app.timeline_table import WAIT, Table, click, first, import_line, line, middle, titles
-
-
-@pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return import_line(tmp_path_factory.mktemp("timeline"))
-
-
-@pytest.fixture
-def table(qtbot: QtBot, dark: None) -> Iterator[Table]:
-    result = Table(qtbot)
-    yield result
-    result.close()
+from tests.app.timeline_table import WAIT, Table, click, first, line, middle, titles
 
 
 def test_lanes_of_an_imported_trace(table: Table, imported: Path) -> None:

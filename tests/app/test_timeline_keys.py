@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QMenu
-from pytestqt.qtbot import QtBot
 
 from app.actions import ENTRIES
 from app.timeline.canvas import GUTTER
 from app.timeline.layout import CLOSED
-from tests.app.timeline_table import WAIT, Table, first, import_line, titles
-
-
-@pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return import_line(tmp_path_factory.mktemp("timeline"))
-
-
-@pytest.fixture
-def table(qtbot: QtBot, dark: None) -> Iterator[Table]:
-    result = Table(qtbot)
-    yield result
-    result.close()
+from tests.app.timeline_table import WAIT, Table, first, titles
 
 
 def test_arrows_walk_from_span_to_span(table: Table, imported: Path) -> None:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
-from pytestqt.qtbot import QtBot
 
 from profiler.cli import main
 from profiler.rules.trace.facts import TraceFacts
 from tests.app.story import Story
-from tests.app.timeline_table import WAIT, Table, first, import_line, titles
+from tests.app.timeline_table import WAIT, Table, first, titles
 from tests.cli.test_diagnose_trace import GPU, with_trace
 from tests.rules.trace.loops import loop
 from tests.runs import START_NS, make_run
-
-
-@pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return import_line(tmp_path_factory.mktemp("timeline"))
-
-
-@pytest.fixture
-def table(qtbot: QtBot, dark: None) -> Iterator[Table]:
-    result = Table(qtbot)
-    yield result
-    result.close()
 
 
 def test_a_run_without_a_trace_shows_the_stages_of_the_probe(table: Table, tmp_path: Path) -> None:
