@@ -28,6 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from profiler.run.reader import Run
+from tests.bench.verdicts import tell
 from tests.fakes import nvml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,9 +150,7 @@ def main() -> int:
     cpu = statistics.median(m.cpu for m in mine)
     verdicts = [(late < LATE_MS, f"99th percentile of lateness {late:.2f} ms (below {LATE_MS:g})"),
                 (cpu < CPU, f"CPU {cpu:.1%} of a core (below {CPU:.0%})")]
-    for holds, text in verdicts:
-        print(f"{'holds' if holds else 'FAILS'}  {text}")
-    return 0 if all(holds for holds, _ in verdicts) else 1
+    return 0 if tell(verdicts) else 1
 
 
 if __name__ == "__main__":

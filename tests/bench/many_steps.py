@@ -28,6 +28,7 @@ from profiler.record.clock import Clock
 from profiler.run.writer import RunWriter
 from profiler.sources.spool import SpoolSource
 from tests.bench.simulated import SECOND, Time, resident, slope
+from tests.bench.verdicts import tell
 
 ROOT = Path(__file__).resolve().parents[2]
 MB = 1_000_000
@@ -102,14 +103,9 @@ def record(path: Path, steps: int, parts: int) -> bool:
     ratio, grown = costs[-1] / costs[0], slope(memory[1:]) * (parts - 1)
     print(f"{source.steps_seen} steps are in the run, {path.stat().st_size / MB:.0f} MB, "
           f"{path.stat().st_size / steps:.1f} bytes a step")
-    print(verdict(ratio <= SLOWER, f"the last part cost {ratio:.2f} times the first (at most {SLOWER})"))
-    print(verdict(grown <= GROWTH, f"memory grew by {grown:.1f} MB over the run (at most {GROWTH:g})"))
-    print(verdict(source.steps_seen == steps, f"{source.steps_seen} of {steps} steps were kept"))
-    return ratio <= SLOWER and grown <= GROWTH and source.steps_seen == steps
-
-
-def verdict(holds: bool, text: str) -> str:
-    return f"{'holds' if holds else 'FAILS'}  {text}"
+    return tell([(ratio <= SLOWER, f"the last part cost {ratio:.2f} times the first (at most {SLOWER})"),
+                 (grown <= GROWTH, f"memory grew by {grown:.1f} MB over the run (at most {GROWTH:g})"),
+                 (source.steps_seen == steps, f"{source.steps_seen} of {steps} steps were kept")])
 
 
 def read(path: Path) -> bool:

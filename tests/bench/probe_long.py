@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.bench.probe_cost import start
 from tests.bench.simulated import resident, slope
+from tests.bench.verdicts import tell
 
 MB = 1_000_000
 CLEAN = 20_000  # steps between two times that segments are deleted
@@ -96,9 +97,7 @@ def main() -> int:
     verdicts = [(grown <= GROWTH, f"memory grew by {grown:.1f} MB (at most {GROWTH:g})"),
                 (slower <= SLOWER, f"a step costs {slower:.2f} times the first ones (at most {SLOWER})"),
                 (not lost, f"{lost} records were dropped")]
-    for holds, text in verdicts:
-        print(f"{'holds' if holds else 'FAILS'}  {text}")
-    return 0 if all(holds for holds, _ in verdicts) else 1
+    return 0 if tell(verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from profiler.sources.spool import SpoolSource
 from profiler.sources.tree import TargetTree
 from tests.bench.day import Gpus, Host, Programs
 from tests.bench.simulated import Time, resident, slope
+from tests.bench.verdicts import tell
 
 MB = 1_000_000
 GROWTH, LARGEST = 1.0, 700.0  # MB an hour; MB a day
@@ -142,13 +143,13 @@ def soak(path: Path, folder: Path, args: argparse.Namespace) -> bool:
                 tracemalloc.start(1)
                 before = tracemalloc.take_snapshot()
     if before is not None:
-        tell(before)
+        tell_culprits(before)
     programs.end()
     recorder.end()
     return told(path, memory[-1][0], memory)
 
 
-def tell(before: tracemalloc.Snapshot) -> None:
+def tell_culprits(before: tracemalloc.Snapshot) -> None:
     """Where what has grown was allocated."""
     print("held now and not at the first quarter:")
     for entry in tracemalloc.take_snapshot().compare_to(before, "lineno")[:LINES]:
@@ -174,9 +175,7 @@ def told(path: Path, hours: float, memory: list[tuple[float, float]]) -> bool:
     verdicts = [(grown < GROWTH, f"memory grows by {grown:.2f} MB a simulated hour (below {GROWTH:g})"),
                 (day < LARGEST, f"the file has {day:.0f} MB a day{whole} (below {LARGEST:g})"),
                 (sum(kinds.values()) <= EVENTS, f"{sum(kinds.values())} events were told (at most {EVENTS})")]
-    for holds, text in verdicts:
-        print(f"{'holds' if holds else 'FAILS'}  {text}")
-    return all(holds for holds, _ in verdicts)
+    return tell(verdicts)
 
 
 def main() -> int:
