@@ -165,6 +165,11 @@ class Fault:
         return (f"{word}{at} {self.call.symbol} {value}".strip(),)
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        """Symbols that are not there."""
+        return (self.call.symbol,) if self.kind == "missing" else ()
+
+    @property
     def loses(self) -> bool:
         """Whether the device as a whole is taken for lost."""
         return self.kind in ("ret 15", "ret 16")

@@ -56,21 +56,29 @@ class World:
         return values, [tuple(event) for event in told["events"]]
 
 
-def _check(fault: Fault, phase: str, values: dict[tuple[str, str], Counter[float]],
-           ticks: dict[str, int], missing: dict[str, set[str]]) -> None:
-    where = fault.call.symbol, fault.call.plan, fault.kind, phase
+def check(values: dict[tuple[str, str], Counter[float]], ticks: dict[str, int], missing: dict[str, set[str]],
+          right: Callable[[str, str], set[float]], where: tuple[object, ...]) -> int:
+    """Every value that can be had came at each tick, and each is right. How many there had to be."""
     for (metric, device), counts in values.items():
         if metric not in ("gpu.nvlink_rx", "gpu.nvlink_tx"):
-            allowed = {round(value, 6) for value in fault.values(metric, device)}
+            allowed = {round(value, 6) for value in right(metric, device)}
             assert set(counts) <= allowed, (*where, metric, device, counts)
+    had = 0
     for source, count in ticks.items():
         for device, metrics in wanted(source).items():
             for metric in metrics - missing.get(device, set()):
-                each = 2 if metric == "gpu.process_mem" else 1
-                told = sum(values.get((metric, device), Counter()).values())
-                if metric == "gpu.mem_reserved" and "MemoryInfo_v2 13" in " ".join(fault.call.plan):
-                    continue
-                assert told == count * each, (*where, metric, device, told)
+                due = count * (2 if metric == "gpu.process_mem" else 1)
+                told = values.get((metric, device), Counter()).total()
+                assert told == due, (*where, metric, device, told)
+                had += due
+    return had
+
+
+def _check(fault: Fault, phase: str, values: dict[tuple[str, str], Counter[float]],
+           ticks: dict[str, int], missing: dict[str, set[str]]) -> None:
+    older = {"gpu.mem_reserved"} if "MemoryInfo_v2 13" in " ".join(fault.call.plan) else set()
+    missing = {device: missing.get(device, set()) | older for device in (*CARDS, *SLICES)}
+    check(values, ticks, missing, fault.values, (fault.call.symbol, fault.call.plan, fault.kind, phase))
 
 
 def _one_line_each(fault: Fault, during: list[tuple[str, str, str]], after: list[tuple[str, str, str]],
@@ -98,8 +106,7 @@ def _no_invented_property(world: World, fault: Fault) -> None:
 
 
 def _from_the_start(world: World, fault: Fault) -> None:
-    lacking = (fault.call.symbol,) if fault.kind == "missing" else ()
-    world.set(*fault.call.plan, *fault.lines, lacking=lacking)
+    world.set(*fault.call.plan, *fault.lines, lacking=fault.lacking)
     missing = fault.may_miss(start=True)
     if not world.open():
         assert fault.call.vital
@@ -115,9 +122,8 @@ def _from_the_start(world: World, fault: Fault) -> None:
 
 
 def _while_it_runs(world: World, fault: Fault) -> None:
-    lacking = (fault.call.symbol,) if fault.kind == "missing" else ()
     world.news()
-    world.set(*fault.call.plan, *fault.lines, lacking=lacking)
+    world.set(*fault.call.plan, *fault.lines, lacking=fault.lacking)
     world.read(FASTS, SLOWS, 0.1)
     world.read(0, 1, 0.1)  # in which a call that hangs is told
     values, during = world.news()
