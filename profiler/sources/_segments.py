@@ -81,7 +81,7 @@ class Segments:
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """(pid, line) for everything complete since the last call."""
         present = self._present()
-        for pid, number in present:
+        for pid, number in sorted(present):
             # Listed before it is read: a segment with a successor grows no more.
             closed = (pid, number + 1) in present
             path = self._directory / f"{pid}.{number}.spool"
@@ -109,12 +109,12 @@ class Segments:
         """
         self._over.add(self._at)
 
-    def _present(self) -> list[tuple[int, int]]:
+    def _present(self) -> set[tuple[int, int]]:
         try:
             names = os.listdir(self._directory)  # noqa: PTH208 (ten times as fast)
         except OSError:
-            return []
-        return sorted((int(m[1]), int(m[2])) for name in names if (m := NAME.fullmatch(name)))
+            return set()
+        return {(int(m[1]), int(m[2])) for name in names if (m := NAME.fullmatch(name))}
 
     def _count(self, pid: int, lines: int) -> None:
         if lines:
