@@ -11,14 +11,11 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from app import theme
 from app.diagnose.data import FindingData
 from app.hatch import stage_brush
-from app.icons import IconLabel
-from app.live.verdict_strip import BADGE_ICONS
-from app.widgets.basic import chip, restyle
+from app.widgets.badge import Badge
 from app.widgets.button import Button
 from app.widgets.paint import font, text_width, write
 
 HEIGHT, SECOND, FLAG, LEFT = 88, 18, 10, 44  # SECOND: line of a title
-CHIP = 7  # px beside the text of a chip
 
 
 class Card(QWidget):
@@ -40,27 +37,17 @@ class Card(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.verify = Button("Verify", parent=self)
         self.verify.clicked.connect(self.verify_pressed)
-        self.badge = chip("", "ok", self)
-        self._icon = IconLabel("check", "ok", 12, self.badge)
-        self._icon.move(7, 4)
+        self.badge = Badge(self)
         theme.changed.connect(self.update)
 
     def show_data(self, data: FindingData, state: str, blocked: bool) -> None:
         """`state`: "", waiting or testing; `blocked`: no test can be started now."""
         self.data = data
         badge = (state, "acc") if state else _badge(data)
-        self.badge.setVisible(badge is not None)
+        self.badge.show_badge(badge)
         self.verify.setVisible(badge is None and data.testable)
         self.verify.setEnabled(not blocked)
         self.verify.setAccessibleName(f"Verify {data.title}")
-        if badge is not None:
-            icon = BADGE_ICONS.get(badge[1])
-            self.badge.setText(badge[0])
-            self.badge.setContentsMargins(CHIP + 16 if icon else CHIP, 0, CHIP, 0)
-            self._icon.setVisible(icon is not None)
-            if icon:
-                self._icon.show_icon(icon, badge[1])
-            restyle(self.badge, chip=badge[1])
         said = [data.cost, data.prediction, badge[0] if badge else ""]
         self.setAccessibleName(f"{data.rank}. {data.title}")
         self.setAccessibleDescription(", ".join(filter(None, said)))

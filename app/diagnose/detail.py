@@ -6,19 +6,18 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QScrollArea, QWidget
 
-from app.diagnose.cards import CHIP
 from app.diagnose.charts import CeilingsChart, RatioChart, StepChart
 from app.diagnose.code_view import CodeView
 from app.diagnose.data import CeilingsData, DiagnoseData, FindingData, Line, Ratios, WhatIfRow
 from app.diagnose.head import Heading
-from app.icons import IconLabel
-from app.live.verdict_strip import BADGE_ICONS
 from app.tokens import PADDING
-from app.widgets.basic import Hairline, PaneHeader, Surface, chip, label, restyle, row, tip
+from app.widgets.badge import Badge
+from app.widgets.basic import Hairline, PaneHeader, Surface, label, row, tip
 from app.widgets.button import Button
 from app.widgets.paint import text_width
+from app.widgets.scroll import scrolled
 from app.widgets.table import Column, Table
 
 NARROW = 860  # px: below it what stands side by side stands under each other
@@ -101,10 +100,6 @@ class Detail(QScrollArea):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.heading = Heading()
         self.ratio, self.step, self.ceilings = RatioChart(), StepChart(), CeilingsChart()
         self.evidence, self.counter = LineTable("Evidence"), LineTable("Counter-evidence")
@@ -115,14 +110,12 @@ class Detail(QScrollArea):
                      self._last_panes(), self._notes_pane()):
             ground.box.addWidget(part)
         ground.box.addStretch(1)
-        self.setWidget(ground)
+        scrolled(ground, self)
 
     def _ratio_pane(self) -> QWidget:
         self._ratio_head = PaneHeader("Prediction and measurement", "speedup of the steady step time")
         self._ratio_head.row.setContentsMargins(24, 0, 24, 0)
-        self.badge = chip("", "ok")
-        self._badge_icon = IconLabel("check", "ok", 12, self.badge)
-        self._badge_icon.move(7, 4)
+        self.badge = Badge()
         self.rates = label("", "sub")
         self._ratio_head.row.addWidget(self.badge)
         self._ratio_head.row.addWidget(self.rates)
@@ -210,18 +203,9 @@ class Detail(QScrollArea):
     def _show_ratios(self, ratios: Ratios) -> None:
         self._ratio_pane_.setVisible(bool(ratios.predicted or ratios.measured or ratios.outcome))
         self.ratio.show_data(ratios)
-        self.badge.setVisible(ratios.badge is not None)
+        self.badge.show_badge(ratios.badge)
+        self.badge.setToolTip(tip(ratios.meaning.capitalize()))
         self.rates.setText(ratios.rates)
-        if ratios.badge is not None:
-            word, kind = ratios.badge
-            icon = BADGE_ICONS.get(kind)
-            self.badge.setText(word)
-            self.badge.setContentsMargins(CHIP + 16 if icon else CHIP, 0, CHIP, 0)
-            self._badge_icon.setVisible(icon is not None)
-            if icon:
-                self._badge_icon.show_icon(icon, kind)
-            restyle(self.badge, chip=kind)
-            self.badge.setToolTip(tip(ratios.meaning.capitalize()))
         meaning = f"{ratios.badge[0]}: {ratios.meaning}." if ratios.badge and ratios.meaning else ""
         said = ". ".join(note.rstrip(".") for note in ratios.notes)
         self._ratio_notes.setText(" ".join(filter(None, (meaning, f"{said}." if said else ""))))

@@ -10,13 +10,13 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.diagnose.data import DiagnoseData, FindingData
-from app.hatch import stage_brush
 from app.live.header import Chip
 from app.live.run_bar import Chips
 from app.tokens import PADDING, RUN_BAR, SCREEN_HEADING
 from app.widgets.basic import Hairline, Surface, label, row, strip, tip
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
+from app.widgets.stage_flag import StageFlag
 
 VERDICT_LINE, FLAG = 36, 10
 NARROW = 900  # px: below it the buttons of the heading stand under it
@@ -53,28 +53,12 @@ class RunHead(Surface):
         self.facts.show_parts([Part(data.facts, "t2")])
 
 
-class _Flag(QWidget):
-    """The stage that the verdict is about, by its colour and hatch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stage = ""
-        self.setFixedWidth(FLAG)
-        theme.changed.connect(self.update)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, area = QPainter(self), QRectF(0, 0, self.width(), self.height())
-        ground = stage_brush(self.stage, self.devicePixelRatioF()) if self.stage else theme.colour("line2")
-        painter.fillRect(area, ground)
-        painter.end()
-
-
 class VerdictLine(Surface):
     """Input-bound, also host-bound, confidence medium: the reason. The same as Live and the terminal say."""
 
     def __init__(self) -> None:
         super().__init__("raised")
-        self._flag = _Flag()
+        self._flag = StageFlag(FLAG)
         self.word = label("", "name")
         self.confidence = Sentence(12, firm=True)
         self.reason = Sentence(12)
@@ -83,8 +67,7 @@ class VerdictLine(Surface):
         self.box.addWidget(strip(line, VERDICT_LINE))
 
     def show_data(self, data: DiagnoseData) -> None:
-        self._flag.stage = data.stage
-        self._flag.update()
+        self._flag.show_stage(data.stage)
         self.word.setText(data.title)
         also = f"also {data.also}, " if data.also else ""
         claim = f"confidence {data.confidence}" if data.confidence else ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.diagnose.cards import Cards
 from app.diagnose.data import DiagnoseData, Line, PartRow
 from app.tokens import PADDING
 from app.widgets.basic import ElidedLabel, Hairline, PaneHeader, Surface, label, row, tip
+from app.widgets.scroll import scrolled
 from app.widgets.sentence import Part, Sentence
 from app.widgets.table import Column, Table
 from profiler.units import format_share
@@ -86,19 +86,13 @@ class LeftPane(Surface):
         for widget in (self._findings, self._none, self._parts, self._ruled, self._lacks):
             ground.box.addWidget(widget)
         ground.box.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(ground)
         self.score = Sentence(12)
         self.error = Sentence(12)
         self._foot = Surface("raised")
         self._foot.box.addWidget(Hairline())
         self._foot.box.addLayout(row(self.score, None, self.error, margins=(PADDING, 12, PADDING, 12)))
         self._foot.hide()
-        self.box.addWidget(scroll, 1)
+        self.box.addWidget(scrolled(ground), 1)
         self.box.addWidget(self._foot)
 
     def show_data(self, data: DiagnoseData, states: dict[str, str], blocked: bool) -> None:

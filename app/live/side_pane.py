@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from app.live.crosshair import MomentData
 from app.live.no_gpu import NoGpuPane
 from app.live.side import EventRow, FactRow, SideData, StageRow
 from app.tokens import PADDING
 from app.widgets.basic import Hairline, PaneHeader, Surface, label
+from app.widgets.scroll import scrolled
 from app.widgets.table import Column, Table
 from app.widgets.time_axis import moment_text
 
@@ -82,10 +83,6 @@ class SidePane(QScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMinimumWidth(MINIMUM)
         self.data = SideData()
         self.moment = MomentData()
@@ -93,7 +90,7 @@ class SidePane(QScrollArea):
         self._lit = ""
         self._device: bool | None = None
         self._ground = Surface("raised")
-        self.setWidget(self._ground)
+        scrolled(self._ground, self)
         self._stages: _Section | None = None
         self._lacks = label("", "sub", "t3")
         self._lacks.setWordWrap(True)

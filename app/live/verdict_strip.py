@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPropertyAnimation, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPixmap, QResizeEvent
+from PySide6.QtCore import QPropertyAnimation, Qt, Signal
+from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import QGraphicsOpacityEffect, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app import theme
-from app.hatch import stage_brush
-from app.icons import IconLabel
 from app.live.verdict import VerdictData
 from app.tokens import PADDING, VERDICT_STRIP
-from app.widgets.basic import Hairline, Surface, chip, label, restyle, tip
+from app.widgets.badge import Badge
+from app.widgets.basic import Hairline, Surface, label, tip
 from app.widgets.button import Button
 from app.widgets.sentence import Part, Sentence
+from app.widgets.stage_flag import StageFlag
 from profiler.rules.words import SCORES
 from profiler.units import format_time
 
@@ -21,26 +21,6 @@ FLAG = 16
 SENTENCE = 0.62  # of what is left beside verdict and buttons, before any of the others has more
 DIVIDER, LEAST = 49, 480  # px
 NARROW = 1100  # px: below it the words need the room of a button that has a key and a menu entry
-BADGE_ICONS = {"ok": "check", "warn": "warning", "err": "close"}
-
-
-class _Flag(QWidget):
-    """The stage that the verdict is about, by its colour and hatch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stage = ""
-        self.setFixedWidth(FLAG)
-        theme.changed.connect(self.update)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        area = QRectF(0, 0, self.width(), self.height())
-        if self.stage:
-            painter.fillRect(area, stage_brush(self.stage, self.devicePixelRatioF()))
-        else:
-            painter.fillRect(area, theme.colour("line2"))
-        painter.end()
 
 
 class VerdictStrip(Surface):
@@ -54,18 +34,14 @@ class VerdictStrip(Surface):
         self.setFixedHeight(VERDICT_STRIP)
         self.setMinimumWidth(LEAST)  # and not what its words have now: the window can be made smaller
         self.data: VerdictData | None = None
-        self._flag = _Flag()
+        self._flag = StageFlag(FLAG)
         self._word = label("", "heading")
         self._age = Sentence(12, firm=True)
         self._sentence = Sentence(15, 24)
         self._detail = Sentence(12)
         self._try = Sentence(13, 20)
         self._outcome = Sentence(12)
-        self.badge = chip("", "ok")
-        self.badge.setContentsMargins(16, 0, 0, 0)
-        self.badge.hide()
-        self._badge_icon = IconLabel("check", "ok", 12, self.badge)
-        self._badge_icon.move(7, 4)
+        self.badge = Badge()
         self.diagnose = Button("Diagnose", key="Ctrl+3")
         self.verify = Button("Verify after stop", kind="primary")
         self.diagnose.clicked.connect(self.diagnose_wanted)
@@ -123,8 +99,7 @@ class VerdictStrip(Surface):
         if changed and self.data is not None and self.isVisible():
             self._fade_from(self.grab())
         self.data = data
-        self._flag.stage = data.stage
-        self._flag.update()
+        self._flag.show_stage(data.stage)
         if self._word.text() != data.title:
             self._word.setText(data.title)
         self._age.show_parts([Part(age_text(data, age_s))])
@@ -142,12 +117,9 @@ class VerdictStrip(Surface):
         self._try.show_parts(parts)
         self._outcome.show_parts(outcome)
         self._dividers[1].setVisible(bool(self._try.parts or self._outcome.parts))
-        self.badge.setVisible(badge is not None)
+        self.badge.show_badge(badge)
         if badge is not None:
-            self.badge.setText(badge[0])
             self.badge.setToolTip(tip(SCORES.get(badge[0].lower(), "").capitalize()))
-            self._badge_icon.show_icon(BADGE_ICONS[badge[1]], badge[1])
-            restyle(self.badge, chip=badge[1])
         self._make_room()
 
     def _fade_from(self, picture: QPixmap) -> None:

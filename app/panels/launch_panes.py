@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QSplitter, QStackedWidget, QWidget
 
 from app.settings import Settings
 from app.tokens import RUN_BAR
 from app.widgets.basic import ElidedLabel, Hairline, Surface, label, row, strip
 from app.widgets.button import Button, Segments
+from app.widgets.scroll import scrolled
 
 NARROW = 1280  # of the window; below it the right pane becomes a tab
 LEFT, CENTRE, RIGHT = 432, 700, 448
@@ -68,13 +68,7 @@ class LaunchPanes(Surface):
         for pane in panes:
             inner.box.addWidget(pane)
         inner.box.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(inner)
-        return area
+        return scrolled(inner)
 
     def _build_command(self) -> Surface:
         bar = Surface("raised")

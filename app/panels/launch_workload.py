@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.spec import LaunchSpec
 from app.tokens import SCREEN_HEADING
@@ -15,6 +15,7 @@ from app.widgets.basic import ElidedLabel, Surface, row, strip
 from app.widgets.button import Button, Segments
 from app.widgets.fields import NBSP, ListField
 from app.widgets.form import Form
+from app.widgets.scroll import scrolled
 from profiler import catalog
 from profiler.catalog import FAULTS, UNKNOWN, Machine, Setting, WorkloadInfo
 from profiler.rules.words import listed, verdict_title
@@ -57,12 +58,7 @@ class Page(Surface):
         line.addLayout(names, 1)
         self.box.addWidget(strip(line, SCREEN_HEADING))
         self.form = Form(below)
-        scroll = QScrollArea()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(self.form)
+        scroll = scrolled(self.form)
         self.box.addWidget(scroll, 1)
         self.form.changed.connect(self._on_changed)
         # after a group that opened has been laid out

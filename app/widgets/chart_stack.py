@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app import theme
 from app.widgets.chart_data import CurveData, Folded, Row, StepBars, Stretch
@@ -23,6 +23,7 @@ from app.widgets.chart_row import ChartRow
 from app.widgets.curve import CurveRow
 from app.widgets.folded_row import FoldedRow
 from app.widgets.heat_strip import HeatStrip
+from app.widgets.scroll import scrolled
 from app.widgets.step_strip import StepStrip
 from app.widgets.time_axis import TimeAxis
 from app.widgets.time_view import TimeView
@@ -77,12 +78,7 @@ class ChartStack(QWidget):
         self._box = QVBoxLayout(self._ground)
         self._box.setContentsMargins(0, 0, 0, 0)
         self._box.setSpacing(0)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(self._ground)
+        area = scrolled(self._ground)
         area.viewport().installEventFilter(self)  # a scroll bar takes of the charts' width, not of the axis'
         self._area = area
         self.axis = TimeAxis(view)
