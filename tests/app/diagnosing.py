@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.diagnose.data import DiagnoseData, FindingData
@@ -88,6 +90,23 @@ class Desk:
     def close(self) -> None:
         self.panel.shut_down()
         self.document.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.diagnose.runner.Score.ask", lambda self, run: None)
+
+
+@pytest.fixture
+def desk(qtbot: QtBot, dark: None, tmp_path: Path) -> Iterator[Desk]:
+    result = Desk(qtbot, tmp_path)
+    yield result
+    result.close()
+
+
+def texts(desk: Desk) -> str:
+    """All that labels show."""
+    return "\n".join(label.text() for label in desk.panel.findChildren(QLabel) if label.isVisible())
 
 
 def helper(monkeypatch: pytest.MonkeyPatch, result: object, notes: str = NOTES,

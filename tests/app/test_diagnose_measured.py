@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QLabel
-from pytestqt.qtbot import QtBot
 
 from app.diagnose.data import DiagnoseData
 from profiler.cli._experiment import budget
@@ -17,24 +14,11 @@ from profiler.experiments.plan import make_plan
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 from profiler.run.results import append_result
-from tests.app.diagnosing import CEILINGS, RESULT, WAIT, Desk, helper
+from tests.app import diagnosing
+from tests.app.diagnosing import CEILINGS, RESULT, WAIT, Desk, helper, texts
 from tests.runs import make_run
 
-
-@pytest.fixture(autouse=True)
-def no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.diagnose.runner.Score.ask", lambda self, run: None)
-
-
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None, tmp_path: Path) -> Iterator[Desk]:
-    result = Desk(qtbot, tmp_path)
-    yield result
-    result.close()
-
-
-def texts(desk: Desk) -> str:
-    return "\n".join(label.text() for label in desk.panel.findChildren(QLabel) if label.isVisible())
+desk, no_score = diagnosing.desk, diagnosing.no_score  # fixtures
 
 
 def test_verify_shows_what_it_measured(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app import theme
@@ -18,25 +17,12 @@ from app.selection import Place
 from profiler.rules.verdict import diagnose
 from profiler.run.reader import Run
 from profiler.run.results import append_result
-from tests.app.diagnosing import CEILINGS, RESULT, WAIT, Desk
+from tests.app import diagnosing
+from tests.app.diagnosing import CEILINGS, RESULT, WAIT, Desk, texts
 from tests.app.windows import open_window
 from tests.runs import make_run
 
-
-@pytest.fixture(autouse=True)
-def no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.diagnose.runner.Score.ask", lambda self, run: None)
-
-
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None, tmp_path: Path) -> Iterator[Desk]:
-    result = Desk(qtbot, tmp_path)
-    yield result
-    result.close()
-
-
-def texts(desk: Desk) -> str:
-    return "\n".join(label.text() for label in desk.panel.findChildren(QLabel) if label.isVisible())
+desk, no_score = diagnosing.desk, diagnosing.no_score  # fixtures
 
 
 def test_the_screen_says_what_the_analysis_says(desk: Desk) -> None:

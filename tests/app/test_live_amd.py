@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from app.live import charts, crosshair, side
 from app.live.state import Live, Where
@@ -20,19 +18,12 @@ from tests.fakes import amdsmi_plan
 from tests.runs import make_run
 
 
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None) -> Iterator[Desk]:
-    result = Desk(qtbot)
-    result.recorder.started.connect(result.document.open)
-    yield result
-    result.close()
-
-
 @pytest.mark.skipif(has_nvidia(), reason="this machine has another GPU to tell of")
 def test_the_charts_show_what_was_planned(desk: Desk, tmp_path: Path) -> None:
     env = amdsmi_plan.environment(tmp_path / "plan", {"values": {"gfx_activity:1": 90}})
     wanted = {name: env[name] for name in ("PYTHONPATH", amdsmi_plan.PLAN)}
     command = (sys.executable, "-c", "import time; time.sleep(600)")
+    desk.recorder.started.connect(desk.document.open)
     desk.recorder.start(LaunchSpec(command=command, environment=wanted))
     wait = desk.qtbot.waitUntil
     wait(lambda: {"power", "pcie", "clock"} <= desk.rows.keys() and hasattr(desk.rows["pcie"], "data")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytestqt.qtbot import QtBot
 
 from app.spec import LaunchSpec
 from app.widgets.folded_row import FoldedRow
@@ -25,19 +23,12 @@ PLAN = (
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler to build the stand-in with")
 
 
-@pytest.fixture
-def desk(qtbot: QtBot, dark: None) -> Iterator[Desk]:
-    result = Desk(qtbot)
-    result.recorder.started.connect(result.document.open)
-    yield result
-    result.close()
-
-
 def test_the_charts_show_what_was_planned(desk: Desk, tmp_path: Path) -> None:
     plan = nvml.Plan(tmp_path / "plan", *PLAN)
     env = nvml.environment(nvml.build(tmp_path / "library"), plan)
     wanted = {name: env[name] for name in ("LD_LIBRARY_PATH", nvml.PLAN)}
     command = (sys.executable, "-c", "import time; time.sleep(600)")
+    desk.recorder.started.connect(desk.document.open)
     desk.recorder.start(LaunchSpec(command=command, environment=wanted))
     wait = desk.qtbot.waitUntil
     wait(lambda: "power" in desk.rows and isinstance(desk.rows["pcie"], FoldedRow)
