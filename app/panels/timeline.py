@@ -187,7 +187,7 @@ class TimelinePanel(Deeds):
     def _host_lane(self) -> str:
         """Key of the lane of the selected span; "" where that is of no host thread."""
         model, span = self.scene.model, self.scene.selected
-        lane = model.lanes[model.lane_of(model.row_of(span))] if span >= 0 else None
+        lane = model.lane(span) if span >= 0 else None
         return lane.key if lane is not None and lane.kind in ("host", "python") else ""
 
     def _show_counters(self, found: Counters) -> None:
@@ -241,7 +241,7 @@ class TimelinePanel(Deeds):
         if span < 0:
             self.body.side.show_span(None, "")
             return
-        lane = model.lanes[model.lane_of(model.row_of(span))]
+        lane = model.lane(span)
         long = format_time(float(model.end[span] - model.start[span]))
         self.body.side.show_span(None, model.text(span), (("Lane", lane.title), ("Duration", long)))
         if lane.process >= 0 and self.helper.running:

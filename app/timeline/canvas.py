@@ -171,8 +171,7 @@ class Canvas(QWidget):
         span = self.span_at(press)
         self.scene.select(span)
         if span >= 0:
-            lane = self.scene.model.lanes[self.scene.model.lane_of(self.scene.model.row_of(span))]
-            if lane.kind == "steps":
+            if self.scene.model.lane(span).kind == "steps":
                 self.scene.choose_region((int(self.scene.model.start[span]), int(self.scene.model.end[span])))
         self._tell_selected()
 
@@ -269,10 +268,8 @@ class Canvas(QWidget):
         model, span = self.scene.model, self.scene.selected
         text = ""
         if span >= 0:
-            lane = model.lanes[model.lane_of(model.row_of(span))]
-            text = (
-                f"{lane.title}: {model.text(span)}, {format_time(float(model.end[span] - model.start[span]))}"
-            )
+            length = format_time(float(model.end[span] - model.start[span]))
+            text = f"{model.lane(span).title}: {model.text(span)}, {length}"
         self.setAccessibleDescription(text)
 
     def focusInEvent(self, event: QFocusEvent) -> None:

@@ -148,7 +148,7 @@ class Deeds(QWidget):
     def show_span(self, span: int) -> None:
         """Select a span and bring it into view; its lane unfolds where it is folded."""
         row = self.scene.model.row_of(span)
-        lane = self.scene.model.lanes[self.scene.model.lane_of(row)]
+        lane = self.scene.model.lane(span)
         arrangement = self.scene.arrangement
         if lane.key in arrangement.hidden or self.scene.placed_of(row) is None:
             arrangement.hidden.discard(lane.key)

@@ -30,8 +30,7 @@ def short_name(name: str) -> str:
 
 def same_span(before: Model, span: int, after: Model) -> int:
     """A span's number in another model of the same run; -1 where it is gone."""
-    row = before.row_of(span)
-    lane = before.lanes[before.lane_of(row)]
+    row, lane = before.row_of(span), before.lane(span)
     for other in after.lanes:
         if other.key == lane.key and row - lane.first < other.rows:
             found = other.first + row - lane.first

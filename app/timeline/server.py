@@ -86,7 +86,7 @@ class Reader:
         model = self.model
         if not 0 <= span < len(model):
             return None
-        lane = model.lanes[model.lane_of(model.row_of(span))]
+        lane = model.lane(span)
         if lane.kind == "steps":
             return None
         traced, numbers = self.processes[lane.process], self._numbers[lane.process]

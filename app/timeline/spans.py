@@ -132,12 +132,10 @@ class Model:
     def row_of(self, span: int) -> int:
         return int(np.searchsorted(self.edges, span, "right")) - 1
 
-    def lane_of(self, row: int) -> int:
-        """Number of the lane that a row belongs to; -1 of none."""
-        for k, lane in enumerate(self.lanes):
-            if lane.first <= row < lane.first + lane.rows:
-                return k
-        return -1
+    def lane(self, span: int) -> Lane:
+        """The lane that a span lies in."""
+        row = self.row_of(span)
+        return next(lane for lane in self.lanes if lane.first <= row < lane.first + lane.rows)
 
     def text(self, span: int) -> str:
         code = int(self.name[span])

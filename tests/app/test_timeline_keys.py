@@ -25,10 +25,10 @@ def test_arrows_walk_from_span_to_span(table: Table, imported: Path) -> None:
     assert panel.scene.selected == first(panel, "Stream 7") + 1
     qtbot.keyClick(canvas, Qt.Key.Key_Up)
     model = panel.scene.model
-    assert model.lanes[model.lane_of(model.row_of(panel.scene.selected))].title == "CPU main"
+    assert model.lane(panel.scene.selected).title == "CPU main"
     assert "CPU main: " in canvas.accessibleDescription()
     qtbot.keyClick(canvas, Qt.Key.Key_Down)
-    assert model.lanes[model.lane_of(model.row_of(panel.scene.selected))].title == "Stream 7"
+    assert model.lane(panel.scene.selected).title == "Stream 7"
     table.settle()
     qtbot.keyClick(canvas, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.body.side.pairs.hasFocus(), timeout=WAIT)

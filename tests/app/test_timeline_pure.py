@@ -164,8 +164,7 @@ def test_numbers_of_spans_stay_when_lanes_are_joined() -> None:
         assert both.text(k) == one.text(k) and both.row_of(k) == one.row_of(k)
         other = len(one) + k
         assert both.text(other) == two.text(k)
-        lane = both.lanes[both.lane_of(both.row_of(other))]
-        assert lane.title == two.lanes[two.lane_of(two.row_of(k))].title
+        assert both.lane(other).title == two.lane(k).title
     assert both.gaps["row"].tolist() == [3, 3 + len(one.edges) - 1]
     assert both.names[both.gaps["name"][1]] == "data wait"
 
