@@ -6,8 +6,6 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import deque
 from pathlib import Path
@@ -211,43 +209,6 @@ def test_steps_that_are_on_the_tape_count() -> None:
     assert stage_of(tape(*one[:9])) == "forward"  # the number of samples before it, 0, is no fetch
     loop.tape.thread = 0
     assert noted(loop.tape) == [] and stage_of(loop) == ""
-
-
-# The main thread is called out of its waits
-
-WAITS = """
-import os, signal, sys, threading
-sys.path.insert(0, sys.argv[1])
-from _stepscope_probe.kick import Kick
-called = threading.Event()
-kick = Kick(called.set)
-{before}
-kick.listen()
-r, w = os.pipe()
-def other():
-    kick.send()
-    if called.wait({limit}):
-        print("called", flush=True)
-    os.write(w, b"x")
-threading.Thread(target=other).start()
-os.read(r, 1)
-kick.deafen()
-signal.pthread_kill(threading.main_thread().ident, signal.SIGURG)
-kick.send()
-print(signal.getsignal(signal.SIGURG).name)
-"""
-
-
-@pytest.mark.parametrize(("before", "limit", "said"), [
-    ("", 60, "called\nSIG_DFL\n"),
-    ("signal.signal(signal.SIGURG, signal.SIG_IGN)", 0.2, "SIG_IGN\n"),  # called or not: as it comes
-])
-def test_s08_a_thread_that_waits_is_called_and_no_signal_of_the_script_taken(before: str, limit: float,
-                                                                             said: str) -> None:
-    done = subprocess.run([sys.executable, "-c", WAITS.format(before=before, limit=limit), str(PROBE)],
-                          capture_output=True, text=True, timeout=120, check=False)
-    assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout == said if not before else done.stdout.endswith(said)
 
 
 # Data that is given twice

@@ -14,7 +14,7 @@ _SIGNAL = getattr(signal, "SIGURG", None)
 
 
 class Kick:
-    """`action` is called on the main thread, once or twice for each `send` between `listen` and `deafen`."""
+    """`action` is called on the main thread, once or more for a `send` between `listen` and `deafen`."""
 
     def __init__(self, action):
         self._action = action
@@ -36,6 +36,10 @@ class Kick:
     def send(self):
         """From any thread."""
         call_in_main_thread(self._action)
+        self.again()
+
+    def again(self):
+        """The signal alone, where nothing came of the last one: it ends no wait that begins just after it."""
         thread = self._thread
         if thread is not None:
             signal.pthread_kill(thread, _SIGNAL)

@@ -24,6 +24,7 @@ from .phases import PROFILED
 from .standstill import LONG, least_s, usual_of
 
 _LOOK_NS = 250_000_000  # between looks for `trace_now`
+_ASKED = 10  # times, that the main thread is called out of its wait
 _GROWTH = 512 << 20  # bytes that the records of a window may take
 
 
@@ -187,13 +188,19 @@ class TraceWindow(Hook):
 
     def _watch(self, number):
         """While the window is open: ask the main thread to close it once it goes out of bounds."""
-        while self.profile is not None and self._number == number:
+        asked = 0
+        while asked < _ASKED:
             time.sleep(0.2)
-            now = time.monotonic_ns()
-            if self._stands_still(now) or (self.profile is not None
-                                           and self._exceeded(now - 1_000_000_000)):
-                self._kick.send()
+            if self.profile is None or self._number != number:
                 return
+            now = time.monotonic_ns()
+            if asked:
+                self._kick.again()
+            elif self._stands_still(now) or self._exceeded(now - 1_000_000_000):
+                self._kick.send()
+            else:
+                continue
+            asked += 1
 
     def _stands_still(self, now):
         """Whether no step has ended for far too long; if so, told at once, whatever becomes of the window."""
