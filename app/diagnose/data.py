@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from app.selection import NOWHERE, Place
 
@@ -49,7 +47,6 @@ class Ratios:
     """
 
     predicted: tuple[float, float, float] | None = None
-    at_most: bool = False
     predicted_text: str = ""
     predicted_ms: str = ""
     model: str = ""
@@ -184,4 +181,3 @@ class DiagnoseData:
     recording: bool = False
     repeatable: bool = False  # its program can be started again
     program: str = ""
-    experiments: tuple[Mapping[str, Any], ...] = field(default=())

@@ -80,8 +80,7 @@ def query(run: Run, live: Live, measured: Sequence[Mapping[str, Any]] = ()) -> D
         what_if_lacks=_lacks_what_if(told, bool(own), recording), replay=_replay(told, replay),
         has_trace=bool(own), unanalysed=not recording and bool(own) and found.trace is None,
         recording=recording, repeatable=bool(program.workload or program.command),
-        program=harmless(program.told()) if program.workload or program.command else "",
-        experiments=tuple(tests))
+        program=harmless(program.told()) if program.workload or program.command else "")
 
 
 def _early(run: Run, said: VerdictData, recording: bool) -> DiagnoseData:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from app.diagnose.data import Ratios
@@ -34,9 +35,7 @@ def _predicted(p: Prediction | None, step_ms: float | None,
         return {}
     ideal = next((s["speedup"] for s in what_if or () if s["scenario"] == p.scenario), None)
     return {
-        "predicted": (p.low, p.speedup, p.high), "at_most": p.at_most,
-        "predicted_text": prediction({"low": p.low, "high": p.high, "at_most": p.at_most}).partition(",")[0],
-        "predicted_ms": _between(step_ms, p.low, p.high), "ideal": None if p.at_most else ideal,
+        **_band(asdict(p), step_ms), "ideal": None if p.at_most else ideal,
         "model": "the ideal, not scored" if p.at_most else MODELS.get(p.scenario, "the steps replayed"),
     }
 
@@ -44,10 +43,12 @@ def _predicted(p: Prediction | None, step_ms: float | None,
 def _of_then(test: Mapping[str, Any], step_ms: float | None) -> dict[str, Any]:
     """The prediction that was tested: ceilings or a trace may have changed it since."""
     told = test.get("prediction")
-    if not told:
-        return {}
-    low, high, at_most = float(told["low"]), float(told["high"]), bool(told.get("at_most"))
-    return {"predicted": (low, float(told["speedup"]), high), "at_most": at_most,
+    return _band(told, step_ms) if told else {}
+
+
+def _band(told: Mapping[str, Any], step_ms: float | None) -> dict[str, Any]:
+    low, high = float(told["low"]), float(told["high"])
+    return {"predicted": (low, float(told["speedup"]), high),
             "predicted_text": prediction(told).partition(",")[0],
             "predicted_ms": _between(step_ms, low, high)}
 
