@@ -170,9 +170,8 @@ class Canvas(QWidget):
             return
         span = self.span_at(press)
         self.scene.select(span)
-        if span >= 0:
-            if self.scene.model.lane(span).kind == "steps":
-                self.scene.choose_region((int(self.scene.model.start[span]), int(self.scene.model.end[span])))
+        if span >= 0 and self.scene.model.lane(span).kind == "steps":
+            self.scene.choose_region((int(self.scene.model.start[span]), int(self.scene.model.end[span])))
         self._tell_selected()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
