@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
@@ -29,7 +28,6 @@ class Trial(QObject):
         self._shown: VerdictData | None = None
         self._note = ""
         self._result: Mapping[str, Any] | None = None
-        self._tested: Path | None = None  # whose test runs: what it says is of no other run
         self.verify.started.connect(self._on_started)
         self.verify.progress.connect(self._on_progress)
         self.verify.finished.connect(self._on_result)
@@ -72,12 +70,11 @@ class Trial(QObject):
     def _start(self) -> None:
         path = self._document.path
         if path is not None:
-            self._note, self._result, self._tested = "starting", None, path
             self.verify.start(path)
 
     def _on_started(self) -> None:
         """Here or on another screen."""
-        self._note, self._tested = "starting", self.verify.run
+        self._note = "starting"
         if self.verify.kind == "verify":
             self._result = None
         self._update()
@@ -87,14 +84,14 @@ class Trial(QObject):
         self._update()
 
     def _on_result(self, result: Mapping[str, Any]) -> None:
-        if self._document.path == self._tested:
+        if self._document.path == self.verify.run:  # what it says is of no other run
             self._note = ""
             if self.verify.kind in ("", "verify"):
                 self._result = result
         self._update()
 
     def _on_failed(self, text: str) -> None:
-        if self._document.path == self._tested:
+        if self._document.path == self.verify.run:
             self._note = text
         self._update()
 

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def make(name: str, window: MainWindow) -> QWidget:
     """The empty state of a screen."""
-    return {"compare": _compare, "reports": _reports}[name](
-        window
-    )
+    return {"compare": _compare, "reports": _reports}[name](window)
 
 
 def _tour(window: MainWindow, primary: bool = False) -> Way:

@@ -173,6 +173,7 @@ def test_verify_waits_for_the_end_of_the_recording(
     with desk.qtbot.waitSignal(desk.document.ended):
         live.finish(20.5)
     assert asked == [live.path]
+    trial.verify.run = live.path  # as its start would have told
     trial._on_result(RESULT)
     assert strip.badge.text() == "Hit"
     assert strip.verify.text() == "Verify again"

@@ -109,7 +109,7 @@ def test_every_outcome_has_words(changes: dict[str, Any], said: str, badge: tupl
 
 def test_a_remedy_that_fails_is_shown(desk: Desk, tmp_path: Path) -> None:
     desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
-    desk.panel.trial._tested = desk.document.path
+    desk.panel.trial.verify.run = desk.document.path
     desk.panel.trial._on_result(result(outcome=FAILS, ratio=None, reason="with the remedy it was killed"))
     strip = desk.panel.strip
     assert strip._try.text() == "Tried workers 0 \u2192 8"
@@ -129,7 +129,7 @@ def test_long_advice_is_shortened_before_the_sentence(desk: Desk, tmp_path: Path
 
 def test_a_damaged_result_does_no_harm(desk: Desk, tmp_path: Path) -> None:
     desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
-    desk.panel.trial._tested = desk.document.path
+    desk.panel.trial.verify.run = desk.document.path
     for damaged in ({"ratio": {"median": "x"}}, {"ratio": {}}, {"remedy": [1]},
                     {"prediction": {"low": None}}):
         desk.panel.trial._on_result(result(**damaged))
@@ -139,7 +139,7 @@ def test_a_damaged_result_does_no_harm(desk: Desk, tmp_path: Path) -> None:
 def test_a_test_that_ends_late_says_nothing_of_another_run(desk: Desk, tmp_path: Path) -> None:
     desk.open(baseline(tmp_path / "r.stepscope", finish=True).path)
     trial = desk.panel.trial
-    trial._tested = tmp_path / "other.stepscope"
+    trial.verify.run = tmp_path / "other.stepscope"
     trial._on_result(result())
     trial._on_failed(CANCELLED["verify"])
     assert "measured" not in desk.panel.strip._outcome.text()
