@@ -20,6 +20,7 @@ from profiler.rules.base import Finding, plural
 from profiler.rules.trace import stored
 from profiler.rules.verdict import Diagnosis, diagnose
 from profiler.rules.words import (
+    CLASS_STAGES,
     WEIGHTS,
     class_title,
     evidence,
@@ -220,7 +221,7 @@ def _partition(told: Mapping[str, Any]) -> Parts | None:
     steps = told.get("traced_steps") or told["steps"]
     counted = f"mean of {format_count(steps['count'])} traced steps" if steps["count"] > 1 else \
         "one traced step" if steps["count"] else "the whole trace"
-    named = [(class_title(name), step.CLASS_STAGES.get(name, "other"), ms) for name, ms in ordered]
+    named = [(class_title(name), CLASS_STAGES.get(name, "other"), ms) for name, ms in ordered]
     return (_rows(named, whole, "step" if steps["count"] else "trace"), "Partition of the step",
             f"ms, {counted}", device_title(told))
 

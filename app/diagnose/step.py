@@ -13,15 +13,12 @@ from profiler.metrics import stage_title
 from profiler.model import STAGES
 from profiler.rules.trace import stored
 from profiler.rules.verdict import Diagnosis
-from profiler.rules.words import class_title
+from profiler.rules.words import CLASS_STAGES, class_title
 from profiler.run.reader import Run
 from profiler.units import format_ms, ms_decimals
 
 SHORT = {"data": "data wait", "forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 APART = 0.05  # mean and median tell different stories
-# Whose colour a class of the partition wears: queued, host and allocator are grey with their names.
-CLASS_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
-                "transfer_host": "h2d", "input_wait": "data", "sync": "sync"}
 
 
 def query(run: Run, found: Diagnosis, told: Mapping[str, Any]) -> StepData:

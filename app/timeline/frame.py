@@ -18,16 +18,12 @@ from app.timeline.recorded import Line
 from app.timeline.scene import Scene, short_name
 from app.timeline.spans import COLOURS, Codes, Ints, Row
 from app.widgets.paint import font, text_width, write
+from profiler.rules.words import CLASS_STAGES, class_title
 from profiler.units import NBSP, format_ms, format_time
 
 NAMED = 24  # px from which a span may have its name
 GAP_NAMED = 64
-STAGE_OF_GAP = {
-    "data wait": "data",
-    "synchronisation": "sync",
-    "copies, exposed": "h2d",
-    "staging of copies": "h2d",
-}
+STAGE_OF_GAP = {class_title(name): stage for name, stage in CLASS_STAGES.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from profiler.metrics import stage_title
 from profiler.model import STAGES
 from profiler.rules.trace.facts import TraceFacts
 from profiler.rules.trace.verdict import Shares, decide
-from profiler.rules.words import FLAGS, class_title, verdict_title
+from profiler.rules.words import CLASS_STAGES, FLAGS, class_title, verdict_title
 from profiler.trace.model import NONE, Kind
 from profiler.units import (
     NBSP,
@@ -30,15 +30,6 @@ from profiler.units import (
     format_time,
     ms_decimals,
 )
-
-STAGE_OF = {
-    "compute": "forward",
-    "communication_exposed": "communication",
-    "transfer_exposed": "h2d",
-    "transfer_host": "h2d",
-    "input_wait": "data",
-    "sync": "sync",
-}  # other classes are grey
 
 NOTHING = "Neither a trace nor a step lies in this region."
 
@@ -102,7 +93,7 @@ def of_trace(facts: TraceFacts, t0: int, t1: int, rank: str = "") -> Region:
     part = partition(j, window, labels=facts.labels)
     ns = dict(zip(part.classes, part.ns[0].tolist(), strict=True))
     parts = tuple(
-        Part(class_title(name), value, STAGE_OF.get(name, "other"))
+        Part(class_title(name), value, CLASS_STAGES.get(name, "other"))
         for name, value in sorted(ns.items(), key=lambda item: -item[1])
         if value > 0
     )

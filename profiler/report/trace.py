@@ -9,7 +9,7 @@ from profiler.metrics import stage_title
 from profiler.report.step_chart import bar, stage_swatch
 from profiler.report.table import Table
 from profiler.report.trace_tables import tables
-from profiler.rules.words import class_title, scenario_title, verdict_title
+from profiler.rules.words import CLASS_STAGES, class_title, scenario_title, verdict_title
 from profiler.units import (
     format_count,
     format_ms,
@@ -20,9 +20,7 @@ from profiler.units import (
 )
 
 RANK_CLASSES = 4  # that a table of ranks has columns for
-_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
-           "transfer_host": "h2d", "input_wait": "data", "sync": "sync", "queued": "backward",
-           "queued:peer": "communication", "allocator": "optimizer"}  # whose colour a class wears
+_STAGES = {**CLASS_STAGES, "queued": "backward", "queued:peer": "communication", "allocator": "optimizer"}
 
 
 def section(told: Mapping[str, Any]) -> dict[str, Any] | None:

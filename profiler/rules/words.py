@@ -35,6 +35,9 @@ CLASSES = {"compute": "compute", "communication_exposed": "communication, expose
            "queued:peer": "waiting for another device",
            "input_wait": "data wait", "allocator": "memory calls", "transfer_host": "staging of copies",
            "sync": "synchronisation", "host": "host"}
+# Whose colour a class wears; the others are grey with their names.
+CLASS_STAGES = {"compute": "forward", "communication_exposed": "communication", "transfer_exposed": "h2d",
+                "transfer_host": "h2d", "input_wait": "data", "sync": "sync"}
 SCENARIOS = {"no_input_wait": "batches ready", "no_transfer": "no copies of the batch",
              "overlapped_transfer": "copies one batch ahead", "no_sync": "no synchronisation",
              "no_launch_overhead": "launches cost nothing", "no_host_work": "no host work around launches",
