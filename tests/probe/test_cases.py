@@ -90,6 +90,31 @@ def test_workers_that_the_loader_ends_itself_are_no_deaths() -> None:
     assert len(looked(0, -signal.SIGTERM, -signal.SIGINT)) == 1
 
 
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_s06_a_worker_whose_connection_broke_has_a_moment_to_be_dead(
+    monkeypatch: pytest.MonkeyPatch, interrupted: bool
+) -> None:
+    """Its files are closed before it can be waited for; torch's handler may speak while we wait."""
+    from _stepscope_probe import deaths
+    from _stepscope_probe.loader import LoaderHook
+    from _stepscope_probe.phases import Loader
+
+    probe, loader, popen = Told(), Loader(), SimpleNamespace(returncode=None)
+    loader.workers = [SimpleNamespace(pid=-1, _popen=popen)]
+
+    def sleep(_seconds: float) -> None:
+        popen.returncode = 7
+        if interrupted:
+            raise RuntimeError("DataLoader worker (pid 1) exited unexpectedly")
+
+    monkeypatch.setattr(deaths, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
+    hook = SimpleNamespace(deaths=deaths.Deaths(probe))
+    LoaderHook.raised(hook, loader, ValueError("of the dataset"))
+    assert not probe.said
+    LoaderHook.raised(hook, loader, ConnectionResetError())
+    assert [text for _, _, text, _ in probe.said] == ["Loader worker 1 of 1 (process -1) ended with status 7"]
+
+
 def group(root: Path, **files: str) -> None:
     root.mkdir(parents=True)
     for name, text in files.items():

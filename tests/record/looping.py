@@ -39,7 +39,7 @@ COMMON = """
 
     def train(loader, between=lambda step: None):
         for step, x in enumerate(loader):
-            model(x).sum().backward()
+            model(torch.as_tensor(x)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
             between(step)

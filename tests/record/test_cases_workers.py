@@ -28,14 +28,19 @@ def died(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.Com
                 os.kill(os.getpid(), how)
             return act
 
-        train(DataLoader(Data(40), batch_size=2, num_workers=2))
+        # By value: a worker that is gone can hand over no tensor any more, and the loop would end by that.
+        def loader(*data):
+            return DataLoader(Data(*data), batch_size=2, num_workers=2,
+                              collate_fn=lambda items: torch.stack(items).tolist())
+
+        train(loader(40))
         for how in (signal.SIGBUS, 7):
             try:
-                train(DataLoader(Data(400, end(how)), batch_size=2, num_workers=2))
+                train(loader(400, end(how)))
             except RuntimeError as error:
                 print("caught", flush=True)
-        train(DataLoader(Data(40), batch_size=2, num_workers=2))
-        train(DataLoader(Data(400, end(signal.SIGKILL)), batch_size=2, num_workers=2))
+        train(loader(40))
+        train(loader(400, end(signal.SIGKILL)))
         """)
     return folder, record(folder, "--", PYTHON, path, timeout=LONG)
 

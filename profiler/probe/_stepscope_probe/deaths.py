@@ -5,12 +5,14 @@ Nobody is reaped here: torch looks for dead workers itself, and must find them.
 
 import os
 import signal
+import time
 
 from .memory import available
 
 _SHARED = "/dev/shm"
 _GROUPS = "/sys/fs/cgroup"
 _NONE = 1 << 60  # bytes; the older kind of groups tells "no limit" by a number beyond this
+_DYING_S = 0.5  # that a process whose connections are closed may take to be dead on a busy machine
 _LIGHTER = "fewer workers, a lower prefetch_factor or smaller samples need less"
 
 
@@ -27,6 +29,15 @@ class Deaths:
         loader.workers = list(getattr(iterator, "_workers", ()))
         if loader.workers and self._kills is None:
             self._kills = memory_limit()[2]
+
+    def wait(self, loader):
+        """A connection to a worker broke: give it the moment that it may still need to be dead."""
+        end = time.monotonic() + _DYING_S
+        try:
+            while loader.workers and time.monotonic() < end and not any(map(status, loader.workers)):
+                time.sleep(0.005)
+        except RuntimeError:  # torch's own, out of its handler of signals: one is dead
+            pass
 
     def look(self, loaders, ending=False):
         """Tell of each worker that has died since the last look. Returns all the sentences.

@@ -59,7 +59,7 @@ class LoaderHook(Hook):
                 hide_frames(error)
                 stopped = isinstance(error, StopIteration)
                 if loader is not None and not stopped and isinstance(error, Exception):
-                    hook.raised(loader)
+                    hook.raised(loader, error)
                 if depth is not None:
                     hook.exit(depth, loader, 0, True, stopped)
                 raise
@@ -79,9 +79,11 @@ class LoaderHook(Hook):
             loader.begun = True
             loader.twins = Twins.of(iterator)
 
-    def raised(self, loader):
-        """An exception comes out of the loader: torch's own when a worker has died."""
+    def raised(self, loader, error):
+        """An exception comes out of the loader: torch's own when a worker has died, or of a pipe to it."""
         try:
+            if isinstance(error, (OSError, EOFError)):
+                self.deaths.wait(loader)
             self.deaths.look([loader])
         except Exception as error:
             self.fail(error)
