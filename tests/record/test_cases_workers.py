@@ -152,12 +152,12 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
         train(DataLoader(Data(60, lambda: time.sleep(10000)), batch_size=2, num_workers=1))
         """)
     env = environment(folder, STEPSCOPE_STILL="1")
-    with recording(folder, "--", PYTHON, path, env=env, stderr=subprocess.PIPE) as process:
-        wait(process, lambda: events_of(folder, "no_step"))
+    with (folder / "told").open("wb") as told, \
+            recording(folder, "--", PYTHON, path, env=env, stderr=told) as process:
+        wait(process, lambda: "No step" in (folder / "told").read_text("utf-8"))
         process.terminate()
-        assert process.stderr is not None
-        stderr = process.stderr.read().decode()
-        return folder, stderr, process.wait(timeout=LONG)
+        status = process.wait(timeout=LONG)
+    return folder, (folder / "told").read_text("utf-8"), status
 
 
 def test_s06_a_loop_that_never_went_on_is_said_at_the_end(endless: tuple[Path, str, int]) -> None:
